@@ -9,4 +9,4 @@ else:  # without what only pages need: the server answers before that has been i
 
     from pages.components.shared.server import lifespan, middleware
 
-    app = st.App(__file__, middleware=[middleware()], lifespan=lifespan)
+    app = st.App(__file__, middleware=middleware(), lifespan=lifespan)

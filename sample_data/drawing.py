@@ -88,6 +88,29 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Row]) -> None:
     _write(path, text.getvalue())
 
 
+def write_counted(
+    path: Path, values: Mapping[str, Sequence[str]], counts: Sequence[int]
+) -> None:  # fmt: skip
+    """Write a Parquet file of one row a person, from how many have each combination of values.
+
+    counts: row-major. Rows are in the order of the values, so that millions take a megabyte. The
+    rows are the same everywhere; the bytes depend on the version of the library.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    cells = np.repeat(np.arange(len(counts)), counts)
+    places = np.unravel_index(cells, [len(of_column) for of_column in values.values()])
+    columns = {
+        name: pa.DictionaryArray.from_arrays(pa.array(at, pa.int32()), pa.array(of_column))
+        for (name, of_column), at in zip(values.items(), places, strict=True)
+    }
+    pq.write_table(
+        pa.table(columns), path, compression="zstd", compression_level=19, row_group_size=len(cells)
+    )
+
+
 def _write(path: Path, text: str) -> None:
     content = text.encode()  # bytes: line ends are the same everywhere
     # No time of writing; what is compressed is the same everywhere, the compression may not be.

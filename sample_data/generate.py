@@ -5,6 +5,7 @@ Nobody in them exists, so fixed seeds are right: the files must come out the sam
 
 from pathlib import Path
 
+import country_census
 import hospital_stays
 import household
 import labour_force
@@ -14,7 +15,9 @@ import redistricting
 
 def write(folder: Path) -> None:
     """Write records, codebooks and expected counts of every example into the folder."""
-    for example in (household, redistricting, labour_force, hospital_stays, municipal_register):
+    for example in (
+        household, redistricting, labour_force, hospital_stays, municipal_register, country_census
+    ):  # fmt: skip
         example.write(folder)
 
 

@@ -4,21 +4,27 @@ import csv
 import gzip
 import importlib
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import rpexplore as rp
 from rpexplore.domain.values import selected_values
+from rpexplore.scenarios import examples
 from rpexplore.scenarios.examples import EXAMPLES, Example
 
 SAMPLE = Path(__file__).parents[1] / "sample_data"
 WORKING = ["Employee", "Self-employed"]
 OF_AREAS = "municipal-register"
+COUNTRY = "country-census"
 WITHOUT_RECORDS = "census-tables"
-KEYS = [*(example.key for example in EXAMPLES), OF_AREAS]
+KEYS = [*(example.key for example in EXAMPLES), OF_AREAS, COUNTRY]
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +73,15 @@ def test_every_data_file_is_one_of_an_example():
     files = [
         path.name
         for path in SAMPLE.iterdir()
-        if path.suffix in (".csv", ".gz", ".json", ".geojson")
+        if path.suffix in (".csv", ".gz", ".json", ".geojson", ".parquet")
     ]
     assert all(name.startswith((*KEYS, WITHOUT_RECORDS)) for name in files)
 
 
-def content(path: Path) -> bytes:
+def content(path: Path) -> bytes | pa.Table:
     """What is compressed is the same everywhere, how it is compressed is up to the library."""
+    if path.suffix == ".parquet":
+        return pq.read_table(path)
     stored = path.read_bytes()
     return gzip.decompress(stored) if path.suffix == ".gz" else stored
 
@@ -285,10 +293,76 @@ def test_people_live_in_areas_that_are_not_divided():
 
 def test_the_map_has_every_municipality_and_no_gaps():
     tree = rp.AreaCodebook.load(SAMPLE / f"{OF_AREAS}.json").tree
-    shapes = json.loads((SAMPLE / f"{OF_AREAS}-map.geojson").read_text())["features"]
-    assert [shape["id"] for shape in shapes] == sorted(tree.codes[tree.level_slice(3)].to_pylist())
-    rings = [np.array(shape["geometry"]["coordinates"][0]) for shape in shapes]
-    surfaces = [np.linalg.det(np.stack([r[:-1], r[1:]], 1)).sum() / 2 for r in rings]
-    assert min(surfaces) > 0.02
+    rings = [shape["geometry"]["coordinates"][0] for shape in shapes_of(OF_AREAS, tree)]
+    assert min(map(surface, rings)) > 0.02
     # Two islands with 40 and 16 corners, nearly ellipses.
-    assert 0.99 < sum(surfaces) / (np.pi * (3.4 * 2.1 + 0.75 * 0.35)) < 1
+    assert 0.99 < sum(map(surface, rings)) / (np.pi * (3.4 * 2.1 + 0.75 * 0.35)) < 1
+
+
+def test_municipalities_of_the_census_share_all_borders_but_the_coast():
+    tree = rp.AreaCodebook.load(SAMPLE / f"{COUNTRY}.json").tree
+    shapes = shapes_of(COUNTRY, tree)
+    sides: dict[tuple, str] = {}
+    for shape in shapes:
+        for ring in shape["geometry"]["coordinates"]:
+            assert len({tuple(point) for point in ring}) == len(ring) - 1
+            for side in pairwise(map(tuple, ring)):
+                assert side not in sides  # no two areas are on the same side of a border
+                sides[side] = shape["id"]
+        assert surface(shape["geometry"]["coordinates"][0]) > 0
+    coast = {here: there for here, there in sides if (there, here) not in sides}
+    shores = []
+    while coast:
+        shores.append([next(iter(coast))])
+        while shores[-1][-1] in coast:
+            shores[-1].append(coast.pop(shores[-1][-1]))
+        assert shores[-1][0] == shores[-1][-1]
+    # A mainland and three isles; two lakes and two ponds, with the land on the other side.
+    assert sorted(surface(shore) > 0 for shore in shores) == [False] * 4 + [True] * 4
+    borders = [(one, sides[there, here]) for (here, there), one in sides.items()
+               if (there, here) in sides]  # fmt: skip
+    across = [one[:5] != other[:5] for one, other in borders]
+    assert 0.1 < np.mean(across) < 0.3  # a county's municipalities are beside each other
+
+
+def shapes_of(key: str, tree: rp.AreaTree) -> list[dict]:
+    shapes = json.loads((SAMPLE / f"{key}-map.geojson").read_text("utf-8"))["features"]
+    assert [shape["id"] for shape in shapes] == sorted(tree.codes[tree.level_slice(3)].to_pylist())
+    return shapes
+
+
+def surface(ring) -> float:
+    """Square degrees; below 0 for a ring that runs with the clock."""
+    points = np.array(ring)
+    return np.linalg.det(np.stack([points[:-1], points[1:]], 1)).sum() / 2
+
+
+def test_the_census_is_as_large_as_the_readme_says_and_its_files_small():
+    book = rp.AreaCodebook.load(SAMPLE / f"{COUNTRY}.json")
+    people = pq.read_table(SAMPLE / f"{COUNTRY}.parquet")
+    readme = (SAMPLE / "README.md").read_text("utf-8")
+    in_blocks = pc.value_counts(people["block"]).field("counts").to_numpy()
+    sizes = np.diff(book.tree.starts).tolist()[1:]
+    assert len(in_blocks) == sizes[-1] >= 20_000
+    assert sizes[-2] >= 2_000
+    assert people.num_rows >= 3_000_000
+    assert f"{people.num_rows:,} people" in readme
+    assert examples.SUMMARY.startswith(f"{people.num_rows:,} people")
+    assert f"{book.tree.n_areas:,} areas" in examples.COUNTRY
+    for level, size in zip(book.tree.levels[1:], sizes, strict=True):
+        assert f"{size:,} {level}" in readme
+    for ending, most in ((".parquet", 1_500_000), ("-map.geojson", 700_000)):
+        assert (SAMPLE / f"{COUNTRY}{ending}").stat().st_size <= most
+
+
+def test_blocks_of_the_census_differ_as_neighbours_do():
+    people = pq.read_table(SAMPLE / f"{COUNTRY}.parquet")
+    codes = people["block"].combine_chunks()
+    old = pc.is_in(people["age_group"], pa.array(["65-79", "80+"])).to_numpy()
+    block = codes.indices.to_numpy()
+    municipality = pc.dictionary_encode(pc.utf8_slice_codeunits(codes.dictionary, 0, 7)).indices
+    in_blocks = np.bincount(block, old) / np.bincount(block)
+    in_places = np.bincount(municipality.to_numpy()[block], old)
+    in_places /= np.bincount(municipality.to_numpy()[block])
+    assert 0.15 < old.mean() < 0.25
+    assert 0.03 < in_places.std() < in_blocks.std() < 0.1

@@ -30,9 +30,11 @@ _TRIALS = {
 }
 """Mean L1 error per record of all 3-way tables: (ε at δ = 1e-9, fixed plan, adaptive plan)."""
 TRIED = (
-    "In trials (three sets of tables; ε = 0.1, 1 and 10), smooth tables of a fixed plan with "
-    "weights for smooth tables and the same budget came as near to the truth, within 6 % either "
-    "way, and the fixed plan has unbiased tables with exact intervals beside them: try that first."
+    "In trials (three sets of tables; ε = 0.1, 1 and 10), model-based estimates of a fixed plan "
+    "with weights for them and the same budget came as near to the truth, within 6 % either way, "
+    "and a fixed plan has unbiased tables with exact intervals beside them. Which comes nearer "
+    "depends on how attributes depend on each other: simulate both with expected counts "
+    "(`rehearse`, or `plan --smooth-weights`) before you choose."
 )
 """How adaptive releases did beside fixed plans; the one place that says so."""
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.common.numbers import exact_text
-from rpexplore.common.text import rounded, with_decimal_point
+from rpexplore.common.text import rounded, with_article, with_decimal_point
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import BudgetError
 from rpexplore.planning.part_plan import PartPlan
@@ -81,12 +81,28 @@ def with_privacy_unit(
     """The same numbers as a promise to another privacy unit, or about other neighbours."""
     neighbours = neighbours or budget.neighbours
     keeps = neighbours == REPLACE and max_records_per_person in (None, 1)
+    is_distinct = neighbours != REPLACE and max_records_per_person == 1
     in_panel = max_records_per_person is not None and neighbours == budget.neighbours
     return Budget(
         max_records_per_person=max_records_per_person,
         neighbours=neighbours,
         period=budget.period if in_panel else None,
         exact=budget.exact if keeps else (),
+        unit_noun=budget.unit_noun,
+        distinct=budget.distinct if is_distinct else None,
+        **dict(budget.stated),
+    )
+
+
+def with_noun(budget: Budget, noun: str | None) -> Budget:
+    """The same promise, with this word for who is protected; None: the usual one."""
+    return Budget(
+        max_records_per_person=budget.max_records_per_person,
+        neighbours=budget.neighbours,
+        period=budget.period,
+        exact=budget.exact,
+        unit_noun=noun,
+        distinct=budget.distinct,
         **dict(budget.stated),
     )
 
@@ -95,13 +111,14 @@ def in_panel(budget: Budget, period: str | None) -> Budget:
     """The same numbers for people with one record a period, or (None) with any records."""
     stated: dict[str, Any] = dict(budget.stated)
     most = budget.max_records_per_person
-    return Budget(max_records_per_person=most, period=period, **stated)
+    noun = budget.unit_noun
+    return Budget(max_records_per_person=most, period=period, unit_noun=noun, **stated)
 
 
 def with_exact_totals(budget: Budget, exact: Sequence[Sequence[str]]) -> Budget:
     """The same numbers with these totals released as they are; none: for replaced records."""
     stated: dict[str, Any] = dict(budget.stated)
-    return Budget(neighbours=REPLACE, exact=exact, **stated)
+    return Budget(neighbours=REPLACE, exact=exact, unit_noun=budget.unit_noun, **stated)
 
 
 def limit_in_rho(typed: str, unit: str, delta: str) -> Fraction:
@@ -200,7 +217,7 @@ def right_guesses(budget: Budget, plan: Plan | PartPlan | None = None) -> str:
 
     plan: as of `describe_guess`
     """
-    whom = "a record" if budget.max_records_per_person is None else "a person"
+    whom = with_article(budget.noun)
     guessed = f"whether {whom} is in the data, where half are,"
     if budget.replaces:
         guessed = f"which of two equally likely things {whom} holds"

@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.domain.domain import AttributeIndices, Domain
@@ -28,6 +29,7 @@ MOST_PEOPLE, _FEWEST_PEOPLE = 800, 24  # drawn of a population
 _MOST_NUMBERS = 40_000_000  # kept of all tables, populations and people
 # Cells of all parts: 48 populations of so many take 90 MB and are kept, those of more do not.
 _MOST_KEPT = 20_000
+_LAST_TABLES = 4  # whose cells are kept, of at most 4 MB each
 _NUMBERS_AT_ONCE = 250_000  # counts that are compared together: 1 MB
 MOST_CELLS = 400_000  # of all parts that are drawn: 20 s, and 0.5 GB while a population is drawn
 
@@ -251,8 +253,8 @@ class CountsOfTables:
             good = counts >= limits[own]
             n_good = np.count_nonzero(good, axis=2) / good.shape[2]
             if self.of_cells:
-                totals = np.maximum(counts.sum(axis=2, dtype=float), 1e-30)
-                people[own] = np.einsum("abc,abc->ab", counts, good, dtype=float) / totals
+                in_good = np.einsum("abc,abc->ab", counts, good, dtype=float)
+                people[own] = in_good / self._totals[own]
                 cells[own] = n_good
             else:
                 # Of m people in a cell of a count, one stands for n_records / m / count cells.
@@ -260,6 +262,11 @@ class CountsOfTables:
                 n_cells_good = (good / counts).mean(axis=2, dtype=float) * n_records
                 cells[own] = np.minimum(n_cells_good / n_cells[own, None], 1.0)
         return people, cells
+
+    @cached_property
+    def _totals(self) -> np.ndarray:
+        """The sums of all cells, never 0: float64[n, n_populations]."""
+        return np.maximum(self.counts.sum(axis=2, dtype=float), 1e-30)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,10 +311,7 @@ class Populations:
         groups = [np.flatnonzero(~whole)] if not np.all(whole) else []
         groups += [np.flatnonzero(whole & (sizes == n)) for n in np.unique(sizes[whole]).tolist()]
         counts = [
-            np.empty(
-                (len(of), n_populations, int(sizes[of[0]]) if whole[of[0]] else n_people),
-                dtype=np.float32,
-            )
+            _empty(len(of), n_populations, int(sizes[of[0]]) if whole[of[0]] else n_people)
             for of in groups
         ]
         kept = []
@@ -351,15 +355,25 @@ class Populations:
         """The counts of all cells of one of the tables, float32[n_populations, n_cells].
 
         Of populations that are kept. Of a table with no more cells than people are drawn the
-        counts are there already, in `counts`.
+        counts are there already, in `counts`. Those of the last tables are kept: a page asks for
+        the same one at each step of the budget.
         """
+        if table in self._last_cells:
+            return self._last_cells[table]
         sizes = self.public.domain.with_levels.sizes
         n_cells = math.prod(int(sizes[index]) for index in table)
         counts = np.empty((1, self.n_populations, n_cells), dtype=np.float32)
         for number, population in enumerate(self.kept):
             noise = SeededNumbers(b"cells %d" % number)
             _fill_cells(population, [table], counts[:, number], self.public, noise)
+        if len(self._last_cells) >= _LAST_TABLES:
+            self._last_cells.clear()
+        self._last_cells[table] = read_only(counts[0])
         return counts[0]
+
+    @cached_property
+    def _last_cells(self) -> dict[AttributeIndices, np.ndarray]:
+        return {}
 
     def counts_of(self, table: AttributeIndices, known: Domain) -> CountsOfTables:
         """The counts of one more table in the same populations, under the place 0.
@@ -381,6 +395,16 @@ class Populations:
             else:
                 _fill_people(own, [table], counts[:, number], self.public.n_records, noise)
         return CountsOfTables(np.zeros(1, dtype=np.int64), counts, whole)
+
+
+def _empty(n_tables: int, n_populations: int, m: int) -> np.ndarray:
+    """Room for counts, float32[n_tables, n_populations, m], those of the longer axis together.
+
+    Of very many tables with few numbers each these are compared and added up faster across tables.
+    """
+    if n_tables > m:
+        return np.empty((m, n_populations, n_tables), dtype=np.float32).transpose(2, 1, 0)
+    return np.empty((n_tables, n_populations, m), dtype=np.float32)
 
 
 def _seed(number: int) -> bytes:

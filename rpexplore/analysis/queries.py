@@ -20,6 +20,7 @@ from rpexplore.common.text import describe_share, joined, plural, rounded
 from rpexplore.domain.expected_counts import checked_cv_limit
 from rpexplore.domain.public_tables import PublicTables
 from rpexplore.domain.readings import coefficients_of_variation
+from rpexplore.errors import PlanError
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.planning.planner import rho_of_unit
@@ -214,15 +215,20 @@ def _coefficient(value: float) -> str:
 
 def profile_of_cells(plan: QueryPlan) -> pd.DataFrame:
     """One row a cell, in the order of the cells: cell, share (of the budget in use) and spare."""
-    shares, spare = plan.strategy.profile, plan.strategy.spare
+    shares, spare = plan.profile, plan.spare
     return pd.DataFrame({"cell": plan.queries.cell_labels, "share": shares, "spare": spare})
 
 
 def describe_profile(plan: QueryPlan, record_noun: str) -> str:
     """Whose protection is better than promised, and what that is good for."""
-    profile = plan.strategy.profile
-    spare = np.flatnonzero(plan.strategy.spare)
+    profile = plan.profile
+    spare = np.flatnonzero(plan.spare)
     noun = "cell" if plan.queries.atoms is None else "group of cells"
+    if plan.budget.replaces:
+        return (
+            "What a record costs depends on what it is replaced by: the figures are for the "
+            "dearest replacement, and leave nothing for further counts."
+        )
     if not len(spare):
         return (
             f"The records of every {noun} use the whole budget: there is nothing left over for "
@@ -262,7 +268,7 @@ def spare_cells(plan: QueryPlan) -> pd.DataFrame:
     answers, NaN where it does not follow from them) and combined_standard_error (of both). All
     these cells can be counted together: a record is in one of them only.
     """
-    cells = np.flatnonzero(plan.strategy.spare)
+    cells = np.flatnonzero(plan.spare)
     spare = _spare_cost(plan)[cells]
     matrix = plan.strategy.integers.astype(float)
     labels, present = plan.queries.cell_labels, np.full(len(cells), np.nan)
@@ -281,7 +287,7 @@ def spare_cells(plan: QueryPlan) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "cell": [labels[cell] for cell in cells],
-            "profile": plan.strategy.profile[cells],
+            "profile": plan.profile[cells],
             "spare_cost": spare,
             "standard_error": 1 / np.sqrt(spare),
             "present_standard_error": np.sqrt(present),
@@ -293,7 +299,7 @@ def spare_cells(plan: QueryPlan) -> pd.DataFrame:
 def _spare_cost(plan: QueryPlan) -> np.ndarray:
     """Privacy cost that a record of each cell leaves of the plan's, float64[n_cells]."""
     cost = float(plan.exact_privacy_cost / plan.budget.records_factor)
-    return (1 - plan.strategy.profile) * cost
+    return (1 - plan.profile) * cost
 
 
 # ---- baselines
@@ -301,6 +307,11 @@ def _spare_cost(plan: QueryPlan) -> np.ndarray:
 
 def optimum_of(plan: QueryPlan) -> QueryOptimum:
     """The optimum that a plan was made from, without free counts."""
+    if plan.budget.replaces:
+        raise PlanError(
+            "Own counts are compared with plainer mechanisms where neighbours add or remove a "
+            "record; plan for such neighbours to compare."
+        )
     strategy = plan.strategy.charged
     queries, prices = strategy.queries, plan.certificate.shadow_prices[plan.strategy.is_charged]
     return QueryOptimum(

@@ -133,6 +133,7 @@ def smallest_query_budget(optimum: QueryOptimum, reference_budget: Budget) -> Su
 
     Raises `BudgetError` if none is large, or small, enough.
     """
+    optimum = optimum.for_neighbours(reference_budget)
     most = int(np.argmax(optimum.needed_costs))
     queries = optimum.queries
     what = f"The target {queries.targets[most]:g} of the own count {queries.names[most]!r}"

@@ -8,7 +8,7 @@ from rpexplore.analysis.cell_accuracy import query_matrices
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.measures import Accuracy
 from rpexplore.domain.readings import FLAGS, coefficients_of_variation, quality_flags
-from rpexplore.domain.survey import SurveyDesign, sampling_variances
+from rpexplore.domain.survey import SurveyDesign, least_good_counts, sampling_variances
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.table_text import attribute_title, title_of
@@ -95,7 +95,7 @@ def typical_counts(
     accuracy = Accuracy.of_plan("", plan)
     matrices = query_matrices(accuracy, table)
     shape = tuple(matrix.n_rows for matrix in matrices)
-    counts = _cells(drawn, table, title_of(plan.workload, table)).reshape(-1, *shape).astype(float)
+    counts = _cells(drawn, table, title_of(plan.workload, table)).reshape(-1, *shape)
     errors = np.full(shape, accuracy.standard_errors[table])
     if not drawn.is_even[table]:
         errors = accuracy.cell_standard_errors(table).reshape(shape)
@@ -109,16 +109,15 @@ def typical_counts(
     rows, columns = _evenly(n_rows, MOST_ROWS), _evenly(n_columns, MOST_COLUMNS)
     factors = np.zeros(1) if survey is None else survey.factors([plan.workload.tables[table]])
 
-    def cvs_of(shown: np.ndarray, of_errors: np.ndarray) -> np.ndarray:
-        sampled = sampling_variances(shown, drawn.public.n_records, factors)
-        return coefficients_of_variation(np.sqrt(of_errors**2 + sampled), shown)
-
-    people_in_good = np.where(cvs_of(counts, errors) <= limit, counts, 0.0).sum(axis=(1, 2))
-    ranked = np.argsort(people_in_good / counts.sum(axis=(1, 2)), kind="stable")
-    counts, errors = np.round(counts[:, rows][:, :, columns]), errors[rows][:, columns]
+    least = least_good_counts(errors, limit, drawn.public.n_records, factors)
+    good = counts * (counts >= least)
+    people_in_good, people = (of.sum(axis=(1, 2), dtype=float) for of in (good, counts))
+    ranked = np.argsort(people_in_good / people, kind="stable")
+    counts = np.round(counts[:, rows][:, :, columns].astype(float))
     low, high = np.quantile(counts, _ENDS, axis=0, method="closest_observation")
-    counts = counts[ranked[len(ranked) // 2]]
-    cvs = cvs_of(counts, errors)
+    counts, errors = counts[ranked[len(ranked) // 2]], errors[rows][:, columns]
+    sampled = sampling_variances(counts, drawn.public.n_records, factors)
+    cvs = coefficients_of_variation(np.sqrt(errors**2 + sampled), counts)
     names = [attribute_title(matrix.attribute, matrix.basis) for matrix in matrices]
     others = [axis for axis in range(len(shape)) if axis != across]
     places = np.unravel_index(rows, [shape[axis] for axis in others]) if others else ()

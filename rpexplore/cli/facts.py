@@ -22,14 +22,12 @@ from rpexplore.common.text import (
 )
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.domain.domain import Domain
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, worst_first_order
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy.budget import REPLACE, exact_totals_text
 from rpexplore.privacy.conversions import MOST_RHO, USUAL_DELTAS, epsilon_at_delta, rho_text
 from rpexplore.scenarios.bases import basis_choices_of
 from rpexplore.workload.table_text import list_titles, title
@@ -66,14 +64,6 @@ def adaptive_facts(plan: AdaptivePlan) -> dict[str, Any]:
 # ---- What the command line says about plans, and their tables or queries: values, texts.
 
 
-_KINDS = {
-    "Categories": "categories",
-    "Integers": "whole numbers",
-    "Bins": "bins",
-    "Dates": "dates",
-    "Amounts": "amounts",
-}
-_FIRST_VALUES = 4
 _USUAL_ROWS = 20  # of a part that a text lists
 _MOST_CELLS = 10  # with unused budget, that a text lists
 
@@ -84,33 +74,6 @@ def row_facts(rows: "pd.DataFrame") -> list[dict[str, Any]]:
         {name: None if value != value else value for name, value in row.items()}
         for row in rows.to_dict("records")
     ]
-
-
-def attribute_facts(domain: Domain) -> list[dict[str, Any]]:
-    """Each attribute in plain values, with the labels of its first values."""
-    return [
-        {
-            "name": attribute.name,
-            "label": attribute.label,
-            "kind": _KINDS[type(attribute.values).__name__],
-            "values": attribute.size,
-            "first_values": [attribute.values.description]
-            if isinstance(attribute.values, Amounts)
-            else attribute.labels(_FIRST_VALUES),
-        }
-        for attribute in domain.attributes
-    ]
-
-
-def attribute_table(domain: Domain) -> str:
-    """The attributes as a text table."""
-    facts = attribute_facts(domain)
-    for fact in facts:
-        more = ["…"] if fact["values"] > _FIRST_VALUES else []
-        fact["first values"] = ", ".join([*fact["first_values"], *more])
-        fact["values"] = f"{fact['values']:,}"
-    names = ("name", "label", "kind", "values", "first values")
-    return text_table({name: [fact[name] for fact in facts] for name in names}, "<<<><")
 
 
 # ---- plans
@@ -420,7 +383,7 @@ def announcement(plan: Plan, ledger: str, account: "Account", limit_rho: str | N
     """What a run of the plan will be charged, and what a ledger has of the data before."""
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
-    sums = "" if plan.budget.period is None else " (for people with any records)"
+    sums = "" if plan.budget.period is None else f" (for {plan.budget.nouns} with any records)"
     replaced = f"; {plan.budget.neighbours_text}" if plan.budget.replaces else ""
     return "\n".join(
         [
@@ -451,6 +414,7 @@ def account_facts(account: "Account", factor: int) -> dict[str, Any]:
     limit = account.limit_record_rho
     return {
         "spent_rho": exact_text(account.spent_record_rho * factor),
+        "neighbours": account.neighbours.does,
         **_spent_epsilon(account, factor),
         "limit_rho": None if limit is None else exact_text(limit * factor),
         "approval_demands": [asdict(demand) for demand in account.approval_demands],
@@ -493,8 +457,9 @@ def account_text(account: "Account", ledger: str) -> str:
     text = (
         f"Data    {one_line(account.dataset)}\n"
         f"Ledger  {one_line(ledger)}\n"
-        f"Spent   {rho_text(account.spent_record_rho)} for one record{_epsilon_of(account)}\n"
-        f"Limit   {limit_text}{one_line(account.limit_source)}"
+        f"Spent   {rho_text(account.spent_record_rho)} {one_line(account.neighbours.change)}"
+        f"{_epsilon_of(account)}\n"
+        f"Limit   {limit_text}{account.limit_source}"
     )
     for lost in account.forgotten:
         known = rho_text(lost.record_rho) if lost.record_rho else "nothing"
@@ -505,14 +470,13 @@ def account_text(account: "Account", ledger: str) -> str:
     for demand in account.approval_demands:
         listed = "; ".join(map(one_line, demand.names))
         text += f"\nNeeds   approvals of the plan by {plural(demand.n, 'person')} of: {listed}"
+    if account.is_mixed:
+        text += (
+            "\nNote    runs for several kinds of neighbours came together: what is spent is for "
+            "what all of them protect, and no run can follow"
+        )
     if not runs:
         return text
-    if any(run.exact for run in runs):
-        totals = exact_totals_text(runs[-1].exact)
-        replaced = f" for one record, around the exact totals of {one_line(totals)}"
-        text = text.replace(" for one record", replaced, 1)
-    elif any(run.neighbours == REPLACE for run in runs):
-        text = text.replace(" for one record", " for one record, replaced", 1)
     columns = {
         "run": [str(number) for number in range(1, len(runs) + 1)],
         "started": [f"{run.started[:19]}+00:00" for run in runs],

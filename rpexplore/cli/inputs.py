@@ -36,6 +36,8 @@ def budget_from_options(
     records_per_person: int | None,
     neighbours: str | None = None,
     panel: tuple[str | None, int | None] = (None, None),
+    unit_noun: str | None = None,
+    distinct: str | None = None,
     *,
     find_smallest: bool,
 ) -> "Budget":
@@ -72,6 +74,8 @@ def budget_from_options(
         max_records_per_person=most if records_per_person is None else records_per_person,
         neighbours=neighbours or ADD_REMOVE,
         period=period,
+        unit_noun=unit_noun,
+        distinct=distinct,
     )
 
 
@@ -94,6 +98,8 @@ def with_exact_totals(
         **stated,
         max_records_per_person=budget.max_records_per_person,
         period=budget.period,
+        unit_noun=budget.unit_noun,
+        distinct=budget.distinct,
         exact=[table_from_text(domain.with_levels, text) for text in exact],
     )
 
@@ -362,6 +368,9 @@ def texts_by_attribute(
     for option in options:
         attributes = [text for text in names if option.startswith(f"{text}=")]
         if not attributes:
+            attribute, sign, _ = option.partition("=")
+            if attribute and sign:
+                domain.position(attribute)  # raises and names those that there are
             raise DomainError(f"{name} {option!r} must be an attribute, =, and {example}.")
         attribute = min(attributes, key=len)
         if attribute in texts:
@@ -403,6 +412,9 @@ def with_public_values(domain: "Domain", options: Sequence[str]) -> "Domain":
 
     Attributes that it has not yet are added; the others get these values in place of theirs.
     """
+    if not options:
+        return domain
+
     from dataclasses import replace
 
     from rpexplore.data.files.columns import read_column_values

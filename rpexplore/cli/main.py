@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from rpexplore.cli.after import answer, combine, postprocess, workbook
+from rpexplore.cli.after import combine, postprocess, workbook
+from rpexplore.cli.answers import answer
 from rpexplore.cli.commands import Option, command
 from rpexplore.cli.console import (
     Verbs,

@@ -76,6 +76,15 @@ _PERSON = (
     "Protect a person with at most M records, rather than one record. Larger M = less accurate "
     "for the same budget."
 )
+_UNIT = (
+    "The word for who is protected, in the singular, such as household, enterprise or patient; "
+    "person if left out. It changes texts, and no number."
+)
+_DISTINCT = (
+    "Count the distinct values of this column, such as the number of the household, in the place "
+    "of records: one record of each is counted, and each is protected, however many records it "
+    "has. What is counted must be the same on all records of one."
+)
 _PERIOD = (
     "Of a panel: the attribute of which a person has at most one record for each value, such as "
     "quarter. Goes with --max-periods, in the place of --records-per-person, and costs less."
@@ -348,6 +357,8 @@ Period = Annotated[str | None, option("ATTRIBUTE", _PERIOD, "--period")]
 Exact = Annotated[list[str] | None, option("A,B", _EXACT)]
 MaxPeriods = Annotated[int | None, option("M", _MAX_PERIODS)]
 RecordsPerPerson = Annotated[int | None, option("M", _PERSON)]
+CountDistinct = Annotated[str | None, option("COLUMN", _DISTINCT)]
+UnitNoun = Annotated[str | None, option("NOUN", _UNIT)]
 ExpectedCount = Annotated[
     RecordCount | None,
     option("N", "How many records are expected in all: forecasts how good the tables will be."),

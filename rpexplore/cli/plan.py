@@ -39,7 +39,7 @@ SmoothWeightsFlag = Annotated[
         "--smooth-weights",
         help="Weights for a release whose tables are to be smoothed, by the "
         "budget and the expected counts (--expected-count or --expected): the mixture with weights "
-        "by cell that loses least in rehearsals without and with joint dependence of three "
+        "by cell that loses least in simulations without and with joint dependence of three "
         "attributes. Tables of 1 and 2 attributes within the others are added; --weight goes on "
         "top.",
     ),
@@ -357,6 +357,8 @@ def plan(
     most_people: options.MostPeopleFlag = False,
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
+    unit: options.UnitNoun = None,
+    count_distinct: options.CountDistinct = None,
     neighbours: options.TheNeighbours = None,
     period: options.Period = None,
     max_periods: options.MaxPeriods = None,
@@ -384,7 +386,7 @@ def plan(
     mean just that. No records are needed.
     With --adaptive the tables are promised privacy, and no accuracy.
     """
-    from rpexplore.cli import plan_inputs, rule_options
+    from rpexplore.cli import codebooks, plan_inputs, rule_options
     from rpexplore.cli.facts import plan_facts
     from rpexplore.cli.publishable import (
         design_from_options,
@@ -409,10 +411,12 @@ def plan(
         records_per_person,
         None if neighbours is None else neighbours.value,
         (period, max_periods),
+        unit,
+        count_distinct,
         find_smallest=minimum_budget is not None,
     )
     with progress("Reading the codebook"):
-        tree, domain = plan_inputs.codebook_from_options(
+        tree, domain = codebooks.codebook_from_options(
             codebook, areas, level_names, separator, lengths, columns=columns
         )
         domain = inputs.with_not_stated(domain, not_stated or [])
@@ -477,7 +481,7 @@ def plan(
         from rpexplore.results.smooth_choice import choose_smooth_weights
 
         assert wanted is not None
-        with progress("Rehearsing weights") as on_progress:
+        with progress("Simulating weights") as on_progress:
             chosen = choose_smooth_weights(asked.tables, budget, wanted[0], on_progress=on_progress)
         smooth = chosen.weights
     with progress("Listing what is asked for"):
@@ -579,7 +583,7 @@ def plan(
         **({"choice": choice} if adaptive else {}),
         "why": reason,
         "weights": None if smooth is None else smooth.text,
-        **({} if chosen is None else {"weights_rehearsed": chosen.to_facts()}),
+        **({} if chosen is None else {"weights_simulated": chosen.to_facts()}),
         "warning": warning,
         **({"unweighted": note} if note else {}),
         **{name: found for name, (found, _) in beside.items()},
@@ -637,6 +641,8 @@ def _beside(
     if has_counts and (of_counts := made.part("counts")) is not None:
         from rpexplore.analysis.queries import budgets_needed, optimum_of, query_baselines
 
+        if of_counts.budget.replaces:  # plainer mechanisms are compared for added records
+            return beside
         baselines = query_baselines(optimum_of(of_counts), on_progress=on_progress)
         needed = budgets_needed(baselines, of_counts.budget)
         text = f"{baseline_table(needed)}\n\n{spare_text(of_counts)}"

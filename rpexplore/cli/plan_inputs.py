@@ -44,66 +44,6 @@ if TYPE_CHECKING:
 _WAYS = ("up_to", "of_order", "at_most_cells", "table", "tables")
 
 
-def codebook_from_options(
-    codebook: Path,
-    areas: Path | None,
-    level_names: str | None,
-    separator: str | None,
-    lengths: str | None,
-    *,
-    resource: str | None = None,
-    columns: str | None = None,
-) -> "tuple[AreaTree | None, Domain]":
-    """The attributes, and the areas of the codebook or of a file beside it; None for none.
-
-    columns: what those of a CSV file are: "attribute=Variable,code=Code"
-    """
-    from rpexplore.domain.area_codebook import names_areas
-    from rpexplore.domain.domain import Domain
-
-    if areas is None and not names_areas(codebook):
-        if level_names or separator is not None or lengths:
-            raise WorkloadError("--level-names, --separator and --lengths go with --areas FILE.")
-        return None, Domain.load(codebook, resource, _roles(columns))
-    if columns is not None:
-        raise WorkloadError("--map goes with a CSV codebook without areas; leave it out.")
-    return area_options.areas_from_options(codebook, areas, level_names, separator, lengths)
-
-
-def _roles(columns: str | None) -> dict[str, str] | None:
-    """The columns of a codebook by what they are, as `Domain.load` takes them."""
-    if columns is None:
-        return None
-    roles: dict[str, str] = {}
-    for text in columns.split(","):
-        role, sign, column = text.partition("=")
-        role = {"code": "value"}.get(role.strip().lower(), role.strip().lower())
-        is_known = role in ("attribute", "value", "label", "group") and role not in roles
-        if not (is_known and sign and column.strip()):
-            raise WorkloadError(
-                "--map must name columns as attribute=…, code=…, label=… and group=…, each once, "
-                f"separated by commas, got {text!r}."
-            )
-        roles[role] = column.strip()
-    if not {"attribute", "value"} <= roles.keys():
-        raise WorkloadError("--map must name the columns attribute and code, got others alone.")
-    return roles
-
-
-def levels_shown(tree: "AreaTree | None") -> tuple[dict[str, Any] | None, str]:
-    """How many areas each level has, and into how many parts they fall: facts, and text."""
-    if tree is None:
-        return None, ""
-    from rpexplore.analysis.area_levels import level_sizes
-    from rpexplore.cli.facts import level_table, note_on_depth, row_facts
-
-    sizes, note = level_sizes(tree), note_on_depth(tree)
-    texts = (level_table(sizes), plural(tree.n_areas, "area"), tree.empty_text, note)
-    facts = {"areas": tree.n_areas, "levels": row_facts(sizes), "note": note}
-    facts["empty_areas"] = tree.n_all - tree.n_areas
-    return facts, "\n\n".join(filter(None, texts))
-
-
 @dataclass(frozen=True)
 class PartsAsked:
     """What is asked for, part by part.
@@ -518,6 +458,7 @@ def optimum_at_smallest_budget(
         neighbours=neighbours,
         period=reference_budget.period,
         exact=reference_budget.exact,
+        unit_noun=reference_budget.unit_noun,
         **options,
     )
     explanation = budget_explanation(minimum, reference_budget, required_only=required_only)
@@ -596,6 +537,7 @@ def plan_at_smallest_budget(
             minimum_area_budget(
                 asked.areas,
                 max_records_per_person=most,
+                unit_noun=reference_budget.unit_noun,
                 tolerance=tolerance,
                 uniform_levels=uniform_levels,
                 on_progress=on_progress,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli.console import text_table
 from rpexplore.common.files import file_bytes
+from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.expected_counts import (
     CV_LIMIT,
     ExpectedCounts,
@@ -14,9 +15,11 @@ from rpexplore.domain.expected_counts import (
 )
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.survey import SurveyDesign
-from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from rpexplore.analysis.adaptive import RoundsForecast
     from rpexplore.analysis.area_forecast import AreaForecast
     from rpexplore.analysis.forecast import Forecast
@@ -133,7 +136,7 @@ def usefulness_text(useful: dict[str, Any]) -> str:
 
 def texts_of_parts(texts: dict[str, str]) -> str:
     """What is said of each kind of part, below its title if there are several."""
-    from rpexplore.planning.plan import TITLES
+    from rpexplore.planning.part_plan import TITLES
 
     if len(texts) < 2:
         return "\n\n".join(texts.values())
@@ -148,6 +151,44 @@ def facts_of_part(part: "PartPlan", found: Any) -> dict[str, Any]:
 def text_of_part(part: "PartPlan", found: Any) -> str:
     """The same for reading."""
     return _TEXTS[part.kind](found)
+
+
+# ---- best guesses for areas
+
+
+def guesses_of(plan: "Plan", wanted: tuple[ExpectedCounts, float] | None) -> "pd.DataFrame | None":
+    """The errors of best guesses for areas to expect, by level; None where there are none."""
+    part = plan.part("areas")
+    if wanted is None or part is None:
+        return None
+    from rpexplore.results.estimates.area_guess_errors import guess_errors_by_level
+
+    expected, cv_limit = wanted
+    try:
+        return guess_errors_by_level(part, expected, cv_limit=cv_limit)
+    except (ReleaseError, WorkloadError):  # such as of other bases, or counts that do not fit
+        return None
+
+
+def guesses_text(errors: "pd.DataFrame | None") -> str:
+    """The same for reading; "" for none."""
+    if errors is None:
+        return ""
+    columns = {
+        "level": errors["level"].tolist(),
+        "records in the median area": [rounded(size, 3) for size in errors["size"]],
+    }
+    names = {"unbiased": "σ unbiased", "alike": "σ areas alike", "differing": "σ areas differ"}
+    for name, heading in names.items():
+        columns[heading] = [rounded(error, 3) for error in errors[name]]
+        good = [describe_share(share) for share in errors[f"people_{name}"]]
+        columns[heading.replace("σ", "good cells,")] = good
+    return (
+        "Best guesses for areas, made after the run (postprocess --best-guesses): errors to expect "
+        "in the median area if areas differ by chance alone (alike), and if the shares of their "
+        "cells also vary by half (differ); and the share of records in good cells.\n\n"
+        f"{text_table(columns)}"
+    )
 
 
 # ---- by kind of part

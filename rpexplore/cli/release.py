@@ -191,8 +191,8 @@ def release(
     finding = f"Charged {rho_text(charged)}; spent on this data so far: {spent}"
     if loaded.budget.period is not None:
         finding = (
-            f"Charged {rho_text(loaded.rho)} in the panel; for people with any records the ledger "
-            f"counts {rho_text(charged)}, and so far on this data: {spent}"
+            f"Charged {rho_text(loaded.rho)} in the panel; for {loaded.budget.nouns} with any "
+            f"records the ledger counts {rho_text(charged)}, and so far on this data: {spent}"
         )
     if pilot_only:
         finding += (

@@ -41,15 +41,14 @@ def schema(
     as_json: options.AsJson = False,
 ) -> None:
     """Show or convert a codebook: its attributes and areas."""
-    from rpexplore.cli import plan_inputs
-    from rpexplore.cli.facts import attribute_facts, attribute_table
+    from rpexplore.cli import codebooks
     from rpexplore.common.text import describe_count, plural
+    from rpexplore.domain.codebook_remarks import remarks_on_codebook
     from rpexplore.domain.domain import describe_attributes_from_records
     from rpexplore.domain.values import describe_combinations
-    from rpexplore.scenarios.codebook_import import remarks_on_codebook
 
     with progress("Reading the codebook"):
-        tree, domain = plan_inputs.codebook_from_options(
+        tree, domain = codebooks.codebook_from_options(
             codebook, areas, level_names, separator, lengths, resource=resource, columns=columns
         )
     domain = inputs.with_public_values(domain, public_values or [])
@@ -63,13 +62,13 @@ def schema(
             f"The values of {names} were found in the records. No privacy mechanism protects them: "
             "a value that only one person has would tell of that person."
         )
-    of_areas, text_of_areas = plan_inputs.levels_shown(tree)
+    of_areas, text_of_areas = codebooks.levels_shown(tree)
     if out is not None:
         write_new(out, domain.text(out.name), force)
     cells = domain.n_cells
     count, cell_count = plural(len(domain), "attribute"), describe_count(cells)
     text = (
-        f"{attribute_table(domain)}\n\n"
+        f"{codebooks.attribute_table(domain)}\n\n"
         f"{count}; one table of all together would have {cell_count} cells."
     )
     if domain.impossible:
@@ -81,7 +80,7 @@ def schema(
     if out is not None:
         text += f"\nWritten to {out}"
     facts = {
-        "attributes": attribute_facts(domain),
+        "attributes": codebooks.attribute_facts(domain),
         # Python neither writes nor reads integers of more than 4,300 digits.
         "cells": cells if cells < _LARGEST_IN_JSON else cell_count,
         "impossible": [dict(combination.selections) for combination in domain.impossible],
@@ -125,6 +124,7 @@ def report(
     from rpexplore.cli.publishable import (
         design_from_options,
         expected_from_options,
+        guesses_of,
         totals_from_option,
     )
     from rpexplore.cli.synthesize import rehearsed
@@ -178,6 +178,7 @@ def report(
             design=design,
             outcome=outcome,
             public=named,
+            area_guesses=guesses_of(loaded, wanted),
             **counts,
         )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)

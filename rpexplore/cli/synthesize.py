@@ -122,7 +122,7 @@ def synthesize(
 
 def _is_of_areas(folder: Path) -> bool:
     """Whether a folder has counts of areas, and no tables without areas."""
-    from rpexplore.cli.after import parts_in
+    from rpexplore.cli.answers import parts_in
     from rpexplore.releases.manifest import read_manifest
     from rpexplore.results.estimates.area_counts import KIND
 
@@ -185,7 +185,8 @@ def rehearse(
     from rpexplore.cli.publishable import expected_from_options
     from rpexplore.common.text import describe_share, joined
     from rpexplore.domain.readings import READINGS
-    from rpexplore.planning.plan import TITLES, load_plan
+    from rpexplore.planning.part_plan import TITLES
+    from rpexplore.planning.plan import load_plan
 
     with progress("Reading the plan") as on_progress:
         loaded = load_plan(plan_file)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
@@ -37,9 +38,12 @@ def rounded(
     """
     if isinstance(value, float) and not math.isfinite(value):
         return "∞" if value > 0 else "unknown"
-    exact = Fraction(value)
-    context = Context(prec=digits, rounding=_MODES[mode])
-    short = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    context = _context(digits, mode)
+    if isinstance(value, float):  # in one step, which pages take hundreds of times
+        short = context.plus(Decimal(value))
+    else:
+        exact = Fraction(value)
+        short = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
     if short == 0:
         return "0"
     if not -6 <= short.adjusted() < 15:
@@ -49,6 +53,11 @@ def rounded(
         return f"{short:,.{max(digits - 1 - short.adjusted(), 0)}f}"
     text = f"{short:,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+@cache
+def _context(digits: int, mode: str) -> Context:
+    return Context(prec=digits, rounding=_MODES[mode])
 
 
 def describe_numbers(values: Iterable[float]) -> list[str]:
@@ -103,9 +112,24 @@ def numbered_apart(texts: Iterable[str]) -> list[str]:
 
 def plural(count: int, noun: str) -> str:
     """ "1 table", "67 tables", "1,200 queries", with thousands separators."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("ry") else f"{count:,} {noun}s"
+    return f"1 {noun}" if count == 1 else f"{count:,} {plural_noun(noun)}"
+
+
+def plural_noun(noun: str) -> str:
+    """The plural of an English noun: "records", "companies", "branches", "children"."""
+    if noun.endswith(("child", "Child")):
+        return f"{noun}ren"
+    if re.search("([Mm]an)$", noun) and not noun.endswith("human"):
+        return f"{noun[:-2]}en"
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
+
+
+def with_article(noun: str) -> str:
+    """ "a household", "an enterprise", "a user"."""
+    is_vowel = re.match("[aeiou]", noun, re.IGNORECASE) and not re.match("(eu|one|uni|us)", noun)
+    return f"an {noun}" if is_vowel or noun.startswith("hour") else f"a {noun}"
 
 
 def data_size(n_bytes: float) -> str:

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from math import prod
 
 import numpy as np
@@ -231,11 +231,13 @@ def blocks(
     """
     cells = [prod(sizes[index] for index in table) for table in tables]
     cover = _Cover(tables, sizes)
+    used = {sizes[index] for table in tables for index in table}
+    least = max(min(used, default=1), 2)
     chosen = []
     for seed in sorted(range(len(tables)), key=lambda table: -cells[table]):
         if not cover.open[seed]:
             continue
-        if 2 * cells[seed] > most_cells:  # no room for another attribute that matters
+        if least * cells[seed] > most_cells:  # no room for another attribute that matters
             cover.open[seed] = False
             chosen.append(Block(tables[seed], (tables[seed],)))
         else:
@@ -313,19 +315,68 @@ def summed_tables(
 ) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
     """Each table of a block with its counts, one axis an attribute, from those of the block.
 
-    One attribute is summed away at a time, and what is left serves all tables without it.
+    counts: of a type that holds their sum
     """
-    indices = block.attribute_indices
-    smaller = [table for table in block.tables if table != indices]
-    if len(smaller) < len(block.tables):
-        yield indices, counts
-    while smaller:
-        n_without = [sum(index not in table for table in smaller) for index in indices]
-        axis = int(np.argmax(n_without))
-        without = tuple(table for table in smaller if indices[axis] not in table)
-        left = Block(indices[:axis] + indices[axis + 1 :], without)
-        yield from summed_tables(left, counts.sum(axis=axis))
-        smaller = [table for table in smaller if indices[axis] in table]
+    axes = {index: axis for axis, index in enumerate(block.attribute_indices)}
+    tables = tuple(tuple(axes[index] for index in table) for table in block.tables)
+    yield from _sums(_order_of_sums(len(axes), tables), block.tables, counts)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """Counts by some axes, and what is summed from them.
+
+    table    which table they are; None for none
+    smaller  the axis that is summed away for each further sum
+    """
+
+    table: int | None
+    smaller: tuple[tuple[int, "_Sum"], ...]
+
+
+@lru_cache(maxsize=256)
+def _order_of_sums(n_axes: int, tables: tuple[tuple[int, ...], ...]) -> _Sum:
+    """How the tables, each by its axes of a block, follow from its counts.
+
+    One axis is summed away at a time, and what is left serves all tables without it. Thousands of
+    blocks are alike in this, with one order for all.
+    """
+
+    def order(axes: tuple[int, ...], wanted: list[int]) -> _Sum:
+        own = next((table for table in wanted if tables[table] == axes), None)
+        wanted = [table for table in wanted if table != own]
+        smaller = []
+        while wanted:
+            n_without = [sum(axis not in tables[table] for table in wanted) for axis in axes]
+            place = n_without.index(max(n_without))
+            without = [table for table in wanted if axes[place] not in tables[table]]
+            smaller.append((place, order(axes[:place] + axes[place + 1 :], without)))
+            wanted = [table for table in wanted if axes[place] in tables[table]]
+        return _Sum(own, tuple(smaller))
+
+    return order(tuple(range(n_axes)), list(range(len(tables))))
+
+
+def _sums(
+    order: _Sum, tables: Sequence[AttributeIndices], counts: np.ndarray
+) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
+    if order.table is not None:
+        yield tables[order.table], counts
+    for axis, smaller in order.smaller:
+        yield from _sums(smaller, tables, _without_axis(counts, axis))
+
+
+def _without_axis(counts: np.ndarray, axis: int) -> np.ndarray:
+    """The sum along an axis, in the type of the counts."""
+    behind = prod(counts.shape[axis + 1 :])
+    if counts.size < _MANY or max(behind, counts.shape[axis]) > _SHORT:
+        return np.add.reduce(counts, axis=axis, dtype=counts.dtype)
+    # NumPy's loop over what is behind the axis is too short here to pay: three times as slow.
+    slices = np.moveaxis(counts, axis, 0)
+    total = slices[0].copy()
+    for some in slices[1:]:
+        total += some
+    return total
 
 
 # ---- Counting: exact marginals of records that come in batches, in one pass and in bounded
@@ -344,8 +395,12 @@ def summed_tables(
 
 # Cells whose counts a processor's cache holds while they are counted.
 _BLOCK_CELLS = 1 << 17
-# A block has at most a cell for every so many records: else summing costs more than counting.
+# A block has at most so many cells a record: else summing costs more than counting. Of fewer
+# records it has at most a cell for every so many, as finding blocks takes longer than counting.
+_CELLS_PER_RECORD, _FEW_RECORDS = 2, 1 << 14
 _RECORDS_PER_CELL = 8
+# A sum along an axis: counts that are many, and values that are few.
+_MANY, _SHORT = 1 << 14, 32
 # Records that are worked on at a time, so that they stay in the cache as well.
 _PIECE = 1 << 17
 _SORTED_PIECE = 1 << 19
@@ -417,7 +472,11 @@ class _Tally:
         """Count more records."""
         if self.n_records == 0:
             # The first are most of all, so that how many there are tells which blocks pay.
-            room = min(_BLOCK_CELLS, n_records // _RECORDS_PER_CELL)
+            if n_records < _FEW_RECORDS:
+                room = n_records // _RECORDS_PER_CELL
+            else:
+                room = _CELLS_PER_RECORD * n_records
+            room = min(_BLOCK_CELLS, room)
             self._blocks = blocks_by_amount(list(self.tables), self._sizes, room, self._ranges)
         if self.n_records <= np.iinfo(_NARROW).max < self.n_records + n_records:
             for table, counts in self.tables.items():
@@ -425,11 +484,17 @@ class _Tally:
                     self.tables[table] = counts.astype(_WIDE)
         self.n_records += n_records
         codes, steps = split_codes(codes, self._sizes, self._ranges)
-        with closing(
-            in_order(lambda block: self._count(block, codes, steps, n_records), self._blocks)
-        ) as work:
+        # So many blocks that a thread works on them for longer than it takes to begin.
+        n_together = max(1, _MOST_GATHERED // max(n_records, _LEAST_GATHERED))
+
+        def count(start: int) -> None:
+            for block in self._blocks[start : start + n_together]:
+                self._count(block, codes, steps, n_records)
+
+        starts = range(0, len(self._blocks), n_together)
+        with closing(in_order(count, starts)) as work:
             for n_done, _ in enumerate(work, 1):
-                on_progress(COUNTING, n_done / len(self._blocks))
+                on_progress(COUNTING, n_done / len(starts))
 
     def _count(
         self, block: Block, codes: Codes, steps: Mapping[int, np.ndarray], n_records: int
@@ -450,47 +515,58 @@ class _Tally:
             # Much larger than the cache: counts go in by the order of their cells.
             table = self.tables[block.attribute_indices].reshape(-1)
             start = 0
-            for flat in _cell_indices(columns, n_cells, n_records, _SORTED_PIECE):
+            for flat in _cell_indices(columns, n_records, _SORTED_PIECE):
                 of_piece = {some: one[start : start + len(flat)] for some, one in of_held.items()}
                 cells, times = counts_with_amounts(flat, of_piece, self._ranges, behind)
                 start += len(flat)
                 table[cells] += times.astype(table.dtype)
             return
-        counts = np.zeros(n_cells, dtype=np.int64)
+        counts: np.ndarray | None = None
         sums = {some: np.zeros(n_cells, dtype=np.int64) for some in of_held}
         start = 0
-        for flat in _cell_indices(columns, n_cells, n_records, _PIECE):
-            counts += np.bincount(flat, minlength=n_cells)
+        for flat in _cell_indices(columns, n_records, _PIECE):
+            times = np.bincount(flat, minlength=n_cells)
+            counts = times if counts is None else np.add(counts, times, out=counts)
             for some, one in of_held.items():
                 largest = prod(self._ranges[index] for index in some)
                 of_piece = one[start : start + len(flat)]
                 sums[some] += _sums_by_cell(flat, of_piece, n_cells, largest)
             start += len(flat)
+        if counts is None:
+            return
         if held:  # whoever has an amount was counted where it is `low`
             own, counts = counts, np.zeros_like(counts)
             for high, times in counts_of_amounts({(): own, **sums}, self._ranges).items():
                 low = np.flatnonzero(times)
                 counts[low + sum(behind[index] for index in high)] += times[low]
+        else:
+            counts = counts.astype(np.min_scalar_type(n_records))
         for table, of_table in summed_tables(block, counts.reshape(shape)):
-            self.tables[table] += of_table.astype(self.tables[table].dtype)
+            own = self.tables[table]
+            np.add(own, of_table, out=own, casting="unsafe")
 
     def _shape(self, attribute_indices: AttributeIndices) -> tuple[int, ...]:
         return tuple(self._sizes[index] for index in attribute_indices)
 
 
 def _cell_indices(
-    columns: Sequence[tuple[np.ndarray, int]], n_cells: int, n_records: int, piece: int
+    columns: Sequence[tuple[np.ndarray, int]], n_records: int, piece: int
 ) -> Iterator[np.ndarray]:
     """The index of each record's cell, the last attribute fastest, for a piece of them at a time.
 
-    columns: codes and size of each attribute, sizes above 1. The array is used again.
+    columns: codes and size of each attribute, sizes above 1. Not to be written to.
     """
-    buffer = np.empty(min(piece, n_records), dtype=np.min_scalar_type(n_cells - 1))
+    first, n_so_far = columns[0] if columns else (np.zeros(n_records, dtype=np.uint8), 1)
+    kinds = [np.min_scalar_type(n_so_far - 1)]
+    for _, size in columns[1:]:
+        n_so_far *= size
+        kinds.append(np.min_scalar_type(n_so_far - 1))
     for start in range(0, n_records, piece):
-        flat = buffer[: min(piece, n_records - start)]
-        flat[:] = columns[0][0][start : start + piece] if columns else 0
-        for column, size in columns[1:]:
-            flat *= flat.dtype.type(size)
+        # In the narrowest type as long as it holds them: bytes are added four times as fast as
+        # what all of them need.
+        flat = first[start : start + piece].astype(kinds[0], copy=False)
+        for kind, (column, size) in zip(kinds[1:], columns[1:], strict=True):
+            flat = np.multiply(flat, kind.type(size), dtype=kind)
             flat += column[start : start + piece]
         yield flat
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from rpexplore.common.files import FILE_PREFIX, file_identities, machine_names
 from rpexplore.common.processes import Progress, no_progress
-from rpexplore.common.text import plural, text_of_path
+from rpexplore.common.text import capitalised, plural, text_of_path, with_article
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.universe import Universe
@@ -147,6 +147,7 @@ class PersonRule:
             a file or folder the first as they lie there, unless `order` names a column
     order   the column whose smallest values come first (ties in an order of the engine's own);
             a database, whose records have no order, needs it for "keep first"
+    noun    the word for who is meant, as in `Budget`: "household"
 
     What is kept of one person depends on that person's records alone, so that a person changes
     counts by at most m records, which is what the plan protects.
@@ -160,6 +161,7 @@ class PersonRule:
     most: int
     excess: Literal["refuse", "keep first"] = "refuse"
     order: str | None = None
+    noun: str = "person"
 
     def __post_init__(self) -> None:
         for name, column in (("column", self.column), ("order", self.order)):
@@ -167,8 +169,8 @@ class PersonRule:
                 object.__setattr__(self, name, normalize("NFC", column))
         if self.most < 1:
             raise DataError(
-                f"A person must be allowed at least one record, got {self.most}; state how many "
-                "records one person can have."
+                f"{capitalised(with_article(self.noun))} must be allowed at least one record, got "
+                f"{self.most}; state how many records one {self.noun} can have."
             )
 
     @property
@@ -183,13 +185,14 @@ class PersonRule:
                 OF_NOBODY: f"The column {self.column!r} does not say of every record whose it is "
                 "(some ids are missing, empty, or words for missing such as NA); fill it, or leave "
                 "these records out of the data.",
-                UNCLEAR: f"The ids in the column {self.column!r} leave open who is who: one person "
-                "may be written in two ways, such as 7 and 07 or 1.5 and 1.50, or an id is a time "
-                "of day or a rounded number (1.2e+17); write every id as a text or a whole number, "
-                "and each person's in one way.",
-                BEYOND: f"A person (column {self.column!r}) has more records than the {self.most} "
-                "that the plan protects; correct the records, plan for more records of a person, "
-                "or let only the first of each be counted.",
+                UNCLEAR: f"The ids in the column {self.column!r} leave open who is who: one "
+                f"{self.noun} may be written in two ways, such as 7 and 07 or 1.5 and 1.50, or an "
+                "id is a time of day or a rounded number (1.2e+17); write every id as a text or a "
+                f"whole number, and each {self.noun}'s in one way.",
+                BEYOND: f"{capitalised(with_article(self.noun))} (column {self.column!r}) has more "
+                f"records than the {self.most} that the plan protects; correct the records, plan "
+                f"for more records of {with_article(self.noun)}, or let only the first of each be "
+                "counted.",
             }[state]
         )
 
@@ -198,10 +201,12 @@ class PersonRule:
         """The rule as a sentence."""
         most = plural(self.most, "record")
         if self.excess == "refuse":
-            return f"No person, by the column {self.column!r}, has more than {most}."
+            return f"No {self.noun}, by the column {self.column!r}, has more than {most}."
+        if self.most == 1 and self.order == self.column:  # any of them: see `Budget.distinct`
+            return f"Of every {self.noun}, by the column {self.column!r}, one record was counted."
         order = "in the order of the records" if self.order is None else f"by {self.order!r}"
         return (
-            f"Of every person, by the column {self.column!r}, the first {most} {order} were "
+            f"Of every {self.noun}, by the column {self.column!r}, the first {most} {order} were "
             "counted, and no others."
         )
 

@@ -1,6 +1,6 @@
-"""Nonnegative tables: the nearest ones that agree and have no cell below 0; whole numbers."""
+"""Nonnegative tables: the nearest ones that agree and have no cell below 0."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import log, sqrt
@@ -31,6 +31,10 @@ from rpexplore.planning.mechanism.strategy import Strategy
 # In cells that impossible combinations leave without a record y is 0 and λ = −ρ x of either sign.
 # The search begins with the nearest contributions that are 0 there (`with_zeros`): of these and of
 # those given, the nearest nonnegative ones are the same.
+#
+# Exact totals are kept: their contributions are no variables, and where one is 0 so are all cells
+# within it. What is found is made nonnegative by mixing it with tables in which exact totals that
+# share no attribute are independent, and all other attributes are spread evenly.
 
 
 GAP = 1e-3
@@ -72,6 +76,7 @@ def nonnegative(
     strategies: Mapping[int, Strategy],
     *,
     zeros: StructuralZeros | None = None,
+    kept: Collection[AttributeIndices] = (),
     gap: float = GAP,
     on_progress: Progress = no_progress,
 ) -> Nonnegative:
@@ -85,16 +90,18 @@ def nonnegative(
         sizes: int64[d], of all attributes.
         strategies: Of attributes that are not measured by single values.
         zeros: Where no record is possible: tables are 0 there, up to rounding errors.
+        kept: The attributes of exact totals, and of all that is within them: these are true counts
+            and stay as they are. There are none where attributes have strategies.
 
     Raises:
         ReleaseError: If the gap is not between 0 and 1, or out of reach; if too many impossible
-            combinations hang together.
+            combinations hang together, or there are some beside exact totals.
     """
     if not 0 < gap < 1:
         raise ReleaseError(
             f"The gap must be above 0 and below 1, got {gap}; {GAP} is enough for most purposes."
         )
-    search = _Search(TableMap(contributions, sizes, strategies), contributions, zeros)
+    search = _Search(TableMap(contributions, sizes, strategies), contributions, zeros, kept)
     _report(on_progress, 0.0, 1.0)
     solution = search.trivial_solution()
     if solution is None:
@@ -123,12 +130,25 @@ class _Search:
     """The state of the method: one number x a cell of the maximal tables."""
 
     def __init__(
-        self, tables: TableMap, given: ContributionArrays, zeros: StructuralZeros | None
+        self,
+        tables: TableMap,
+        given: ContributionArrays,
+        zeros: StructuralZeros | None,
+        kept: Collection[AttributeIndices],
     ) -> None:
-        self._map, self._zeros = tables, zeros
+        self._map = tables
+        self._kept = frozenset({(), *kept})
+        self._has_totals = len(self._kept) > 1
         self._fixed = {} if zeros is None else impossible_cells(tables, zeros)
         given = {**given, (): np.maximum(given[()], 0.0)}
-        self._given = {**given, **with_zeros(tables, given, self._fixed)}
+        if self._has_totals:
+            if self._fixed:
+                raise ReleaseError(
+                    "Tables with exact totals are not made nonnegative where combinations are "
+                    "impossible; take the noisy tables, or smooth ones."
+                )
+            self._fixed = _empty_cells(tables, given, self._kept)
+        self._given = {**given, **with_zeros(tables, given, self._fixed, self._kept)}
         self._contributions = dict(self._given)
         self._length = tables.product(given, given)
         # How far those given are from what the search begins with.
@@ -141,7 +161,9 @@ class _Search:
         self._all_fixed: np.ndarray | None = None
         # Contributions of all possible records, each counted alike.
         self._even: dict[AttributeIndices, np.ndarray] = {}
-        if zeros is not None and self._fixed:
+        if self._has_totals:
+            self._even = _independent(tables, given, self._kept)
+        elif zeros is not None and self._fixed:
             try:
                 for subset in tables.family:
                     shares = zeros.even_shares(subset)
@@ -183,7 +205,8 @@ class _Search:
             return
         factors = {subset: 1 / (2 + curvature) for subset, curvature in self._curvature.items()}
         start = {subset: 2 * factors[subset] * values for subset, values in self._given.items()}
-        factors[()], start[()] = 0.0, self._given[()]
+        for subset in self._kept:
+            factors[subset], start[subset] = 0.0, self._given[subset]
         self._start = np.concatenate([cells.ravel() for cells in self._tables(start).values()])
         self._coupling = CellCoupling(
             self._map, {subset: penalty * factor for subset, factor in factors.items()}
@@ -223,7 +246,7 @@ class _Search:
             if self._values is not None:
                 minimum += curvature * self._contributions[subset]
             self._contributions[subset] = minimum / (2 + curvature)
-        self._contributions[()] = self._given[()]
+        self._contributions |= self._unchanged
         for table, values in self._map.of_tables(
             lambda subset: self._map.table(subset, self._contributions)
         ):
@@ -232,6 +255,10 @@ class _Search:
             cells += _RELAXATION * (values - _sides(cells, self._fixed.get(table))[1])
             if self._values is not None:
                 self._values[table] = values
+
+    @property
+    def _unchanged(self) -> ContributionArrays:
+        return {subset: self._given[subset] for subset in self._kept}
 
     def _wanted(self, table: AttributeIndices) -> np.ndarray:
         """ρ (y − u), less ρ M c where the step in c is not exact."""
@@ -252,16 +279,17 @@ class _Search:
             subset: self._given[subset] + self._map.shaped(subset, values) / 2
             for subset, values in pull.items()
         }
-        near[()] = self._given[()]
+        near |= self._unchanged
         twice = sum(
             np.vdot(values, near[subset] + self._given[subset]) for subset, values in pull.items()
         )
         lower = self._lower
         self._lower = max(lower, -float(twice) / 2)
         del pull
-        raised = self._raised_where_possible(near) if self._fixed else self._raised(near)
+        is_limited = bool(self._fixed) or self._has_totals
+        raised = self._raised_where_possible(near) if is_limited else self._raised(near)
         result = self._result(raised)
-        if result.gap <= goal and not self._fixed:
+        if result.gap <= goal and not is_limited:
             # The same again, with no cell below 0 by rounding either.
             result = self._result(without_rounding(self._map, raised, self._given[()]))
         self.gap = min(self.gap, result.gap)
@@ -306,14 +334,22 @@ class _Search:
     ) -> dict[AttributeIndices, np.ndarray]:
         """Contributions near to these, with zeros, the total as given and no negative cell.
 
-        All possible records are added, each as often as the cell that lacks most needs it.
+        All possible records are added, each as often as the cell that lacks most needs it; of
+        exact totals, those that have them.
         """
-        near = {**near, **with_zeros(self._map, near, self._fixed)}
+        near = {**near, **with_zeros(self._map, near, self._fixed, self._kept)}
         lacking = 0.0
         for table, cells in self._tables(near).items():
             even = self._map.table(table, self._even)
             shares = self._possible(table, -cells) / self._possible(table, even)
-            lacking = max(lacking, float(shares.max()))
+            lacking = max(lacking, float(shares.max(initial=0.0)))
+        if self._has_totals:
+            part = lacking / (1 + lacking)
+            mixed = {
+                subset: (1 - part) * values + part * self._even[subset]
+                for subset, values in near.items()
+            }
+            return mixed | self._unchanged
         return self._scaled(
             {subset: values + lacking * self._even[subset] for subset, values in near.items()}
         )
@@ -391,14 +427,20 @@ def impossible_cells(
 
 
 def with_zeros(
-    tables: TableMap, given: ContributionArrays, fixed: Mapping[AttributeIndices, np.ndarray]
+    tables: TableMap,
+    given: ContributionArrays,
+    fixed: Mapping[AttributeIndices, np.ndarray],
+    kept: Collection[AttributeIndices] = ((),),
 ) -> dict[AttributeIndices, np.ndarray]:
-    """The nearest contributions whose tables are 0 in fixed cells: those that are not as given."""
+    """The nearest contributions whose tables are 0 in fixed cells: those that are not as given.
+
+    kept: those that stay as given, the total among them
+    """
     if not fixed:
         return {}
 
     def pulled_back(multipliers: np.ndarray) -> dict[AttributeIndices, np.ndarray]:
-        """K Mᵀ λ, but for the total."""
+        """K Mᵀ λ, but for what is kept."""
         sums: dict[AttributeIndices, np.ndarray] = {}
         for (table, cells), own in zip(
             fixed.items(), np.split(multipliers, ends[:-1]), strict=True
@@ -406,7 +448,7 @@ def with_zeros(
             values = np.zeros(cells.shape)
             values[cells] = own
             for subset, part in tables.pulled_back(table, values).items():
-                if subset:
+                if subset not in kept:
                     sums[subset] = sums[subset] + part if subset in sums else part
         return {subset: tables.shaped(subset, part) for subset, part in sums.items()}
 
@@ -415,6 +457,7 @@ def with_zeros(
         return np.concatenate(found)
 
     ends = np.cumsum([np.count_nonzero(cells) for cells in fixed.values()])
+    nothing = {subset: np.zeros_like(given[subset]) for subset in kept}
     residual = in_cells(given)
     multipliers, direction = np.zeros_like(residual), residual.copy()
     length = float(residual @ residual)
@@ -424,7 +467,7 @@ def with_zeros(
         if length <= goal:
             break
         pulled = pulled_back(direction)
-        image = in_cells({(): np.zeros(()), **pulled})
+        image = in_cells({**nothing, **pulled})
         step = length / float(direction @ image)
         multipliers += step * direction
         residual -= step * image
@@ -432,6 +475,50 @@ def with_zeros(
         direction = residual + shorter / length * direction
         length = shorter
     return {subset: given[subset] - part for subset, part in pulled_back(multipliers).items()}
+
+
+# ---- Exact totals.
+
+
+def _empty_cells(
+    tables: TableMap, given: ContributionArrays, kept: Collection[AttributeIndices]
+) -> dict[AttributeIndices, np.ndarray]:
+    """Where exact totals of 0 leave maximal tables without a record: bool, for those with some."""
+    empty: dict[AttributeIndices, np.ndarray] = {}
+    for table in tables.tables:
+        cells = np.zeros([int(tables.sizes[index]) for index in table], dtype=bool)
+        for subset in (subset for subset in kept if set(subset) <= set(table)):
+            others = tuple(axis for axis, index in enumerate(table) if index not in subset)
+            cells |= np.expand_dims(tables.table(subset, given) < 0.5, others)
+        if cells.any():
+            empty[table] = cells
+    return empty
+
+
+def _independent(
+    tables: TableMap, given: ContributionArrays, kept: Collection[AttributeIndices]
+) -> dict[AttributeIndices, np.ndarray]:
+    """Contributions of records that have the exact totals and nothing else in common.
+
+    Of totals that share attributes, all attributes that a table has are in one of them
+    (`planning.mechanism.exact_totals.refuse_unprotected`).
+    """
+    parts: list[set[int]] = []
+    for subset in kept:
+        joined = set(subset).union(*(part for part in parts if part & set(subset)))
+        parts = [*(part for part in parts if not part & set(subset)), joined]
+    n_records, even = max(float(given[()]), 1.0), {}
+    for subset in tables.family:
+        within = [tuple(index for index in subset if index in part) for part in parts]
+        product = np.full((), n_records)
+        for part in filter(None, within):
+            product = np.multiply.outer(product, given[part] / n_records)
+        order = [index for part in within for index in part]
+        if len(order) < len(subset):
+            even[subset] = np.zeros_like(given[subset])
+        else:
+            even[subset] = np.transpose(product, np.argsort(order).astype(int))
+    return even
 
 
 # ---- How the cells of all maximal tables depend on each other: M D K Mᵀ as products with ones.
@@ -554,161 +641,3 @@ def _faces(table: AttributeIndices) -> list[AttributeIndices]:
 def _face_with(table: AttributeIndices, part: AttributeIndices) -> _Part:
     """The totals over one axis of a table from which those of the part follow."""
     return table, next(face for face in _faces(table) if set(part) <= set(face))
-
-
-# ---- Whole numbers for a table: each cell moves by less than 1, and totals are kept where they
-# can be.
-#
-# Rounded from the total down to the cells, attribute by attribute (docs/mathematics.md §12): at
-# every step the parts with the largest fractions go up, as many as their whole needs. What two
-# tables have for their first attributes in common is the same in both; totals over other attributes
-# may differ. Nothing is drawn at random, so the same table is always rounded alike: a bias of less
-# than 1 a cell.
-
-
-_WHOLE = 1e-6  # a number this near to a whole one is taken for it, and not the one below
-
-
-def rounded(totals: Sequence[np.ndarray]) -> np.ndarray:
-    """A table in whole numbers, float64, one axis an attribute.
-
-    totals: the table summed over all its attributes, over all but the first, over all but the first
-    two, …, and the table itself; each the sum of the next up to rounding errors.
-    """
-    first, *finer = totals
-    whole = np.rint(first)
-    for values in finer:
-        whole = _parts(whole.ravel(), values.reshape(whole.size, -1)).reshape(values.shape)
-    return whole
-
-
-_MOST_COMPARED = 100_000  # cells to move a unit to, of which the best is taken
-
-
-def with_columns(
-    whole: np.ndarray, values: np.ndarray, columns: np.ndarray, possible: np.ndarray
-) -> np.ndarray:
-    """A table in whole numbers with these sums of columns as well; its sums of rows stay.
-
-    Units move within rows, from columns with too many to those with too few, where that costs
-    least distance to the values. Without cells that must be 0 this always ends with all sums right:
-    a column with too many has a cell above 0. With such cells sums can stay as they are, and with
-    columns that add up to less than the table at least one does.
-
-    Args:
-        whole: float64[m, n], of `rounded`.
-        values: What it was rounded from, float64[m, n]; if none is below 0, no cell becomes so.
-        columns: The sums, whole numbers that add up to those of the table, float64[n].
-        possible: Which cells may be other than 0, bool[m, n].
-    """
-    whole = whole.copy()
-    lowest = 1.0 if values.min(initial=0.0) >= 0 else -np.inf
-    surplus = whole.sum(axis=0) - columns
-    for source in np.flatnonzero(surplus > 0):
-        while surplus[source] > 0 and (surplus < 0).any():
-            targets = np.flatnonzero(surplus < 0)[: max(1, _MOST_COMPARED // len(whole))]
-            taken = whole[:, source]
-            down = np.abs(taken - 1 - values[:, source]) - np.abs(taken - values[:, source])
-            down[(taken < lowest) | ~possible[:, source]] = np.inf
-            given, wanted = whole[:, targets], values[:, targets]
-            up = np.abs(given + 1 - wanted) - np.abs(given - wanted)
-            costs = down[:, np.newaxis] + np.where(possible[:, targets], up, np.inf)
-            row, place = np.unravel_index(np.argmin(costs), costs.shape)
-            if costs[row, place] == np.inf:
-                break
-            whole[row, source] -= 1
-            whole[row, targets[place]] += 1
-            surplus[source] -= 1
-            surplus[targets[place]] += 1
-    return whole
-
-
-MOST_SEARCHED = 20_000  # cells of a table whose nearest whole numbers are searched for: seconds
-MOST_OF_THREE = 1_000  # the same of a table with more than two totals
-# For a table with more than two totals, which may have no whole numbers at all. A number of steps,
-# and not of seconds: the same table is rounded alike everywhere.
-_MOST_NODES = 50
-
-
-def nearest_whole(
-    values: np.ndarray, totals: Sequence[tuple[int, np.ndarray]], possible: np.ndarray
-) -> np.ndarray | None:
-    """The table in whole numbers with these totals that is nearest to the values (least squares).
-
-    Among the three whole numbers around each value. With one or two totals (rows and columns) this
-    is a flow of least cost: its matrix is totally unimodular, so that the linear program has whole
-    numbers as its answer. With more, whole numbers are searched for, in a limited number of steps.
-
-    Args:
-        values: float64, one axis an attribute; if none is below 0, no cell becomes so.
-        totals: (axis, sums over that axis in whole numbers), for two axes or more.
-        possible: Which cells may be other than 0, bool of the same shape.
-
-    Returns:
-        The table, float64; None where there is none, none was found, or cells are too many.
-    """
-    from scipy.optimize import Bounds as Limits
-    from scipy.optimize import LinearConstraint, linprog, milp
-
-    cells = np.flatnonzero(possible.ravel())
-    if not 0 < cells.size <= (MOST_SEARCHED if len(totals) <= 2 else MOST_OF_THREE):
-        return None
-    wanted = values.ravel()[cells]
-    base = np.floor(wanted + _WHOLE)
-    fractions = wanted - base
-    # One step up and one down from the base, at what they add to the squared distance.
-    costs = np.concatenate([1 - 2 * fractions, 1 + 2 * fractions])
-    can_go_down = (base >= 1) | (values.min(initial=0.0) < 0)
-    most = np.concatenate([np.ones(cells.size), can_go_down.astype(float)])
-    places = np.unravel_index(cells, values.shape)
-    blocks, needed = [], []
-    for axis, sums in totals:
-        others = [place for other, place in enumerate(places) if other != axis]
-        rows = np.ravel_multi_index(others, sums.shape) if others else np.zeros(cells.size, int)
-        ones = np.ones(cells.size)
-        block = sparse.csr_array((ones, (rows, np.arange(cells.size))), (sums.size, cells.size))
-        blocks.append(sparse.hstack([block, -block]))
-        needed.append(sums.ravel() - block @ base)
-    matrix, needs = sparse.csr_array(sparse.vstack(blocks)), np.concatenate(needed)
-    if len(totals) <= 2:
-        bounds = np.column_stack([np.zeros(most.size), most])
-        found = linprog(costs, A_eq=matrix, b_eq=needs, bounds=bounds, method="highs-ds")
-    else:
-        found = milp(
-            costs,
-            # Stubs of scipy take limits for numbers alone.
-            constraints=LinearConstraint(matrix, needs, needs),  # pyright: ignore[reportArgumentType]
-            bounds=Limits(np.zeros(most.size), most),  # pyright: ignore[reportArgumentType]
-            integrality=np.ones(most.size),
-            options={"node_limit": _MOST_NODES},
-        )
-    if found.x is None:
-        return None
-    up, down = np.rint(found.x).reshape(2, -1)
-    whole = np.zeros(values.size)
-    whole[cells] = base + up - down
-    whole = whole.reshape(values.shape)
-    are_right = all(np.array_equal(whole.sum(axis=axis), sums) for axis, sums in totals)
-    return whole if are_right else None
-
-
-def parts_of(wholes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The values in whole numbers that add up to `wholes` over their last axis."""
-    return _parts(wholes.ravel(), values.reshape(wholes.size, -1)).reshape(values.shape)
-
-
-def _parts(wholes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The values [m, n] in whole numbers that add up to wholes [m] along each row.
-
-    A whole is at less than 1 from the sum of its row.
-    """
-    nearest = np.rint(values)
-    whole = np.where(np.abs(values - nearest) < _WHOLE, nearest, np.floor(values))
-    fractions = values - whole
-    missing = (wholes - whole.sum(axis=1))[:, np.newaxis]
-    order = np.argsort(-fractions, axis=1, kind="stable")
-    rank = np.argsort(order, axis=1)
-    whole += rank < missing
-    # Of numbers that were taken for whole ones a little above them, the sum can be one too many.
-    whole -= rank >= values.shape[1] + missing
-    return whole

@@ -125,6 +125,8 @@ class SmoothTables:
                 f"No smooth table holds the attributes {list(attributes)} together, so their "
                 "errors are not known; ask for attributes of one table, in increasing order."
             )
+        if several in self._measured.exact:
+            return np.zeros(self._measured.shape(attributes))
         self.rehearse_errors()
         factor = self._error_factors[len(several)]
         parts = self._parts(several)
@@ -198,7 +200,10 @@ def smooth_residuals(
     agreement = agreeing(measured.map, tables, errors.own_variance, on_agreeing)
     on_progress("Making the tables agree", 1.0)
 
-    contributions = agreement.contributions
+    contributions = ArrayStore(agreement.contributions)
+    # Below 1 record the total of smooth tables is not the one that was counted.
+    exact = measured.exact if float(measured.contributions[()]) >= 1 else frozenset()
+    contributions.update({one: measured.contributions[one] for one in exact})
     found = misfits(
         measured,
         contributions,
@@ -209,8 +214,9 @@ def smooth_residuals(
     if sum(map(measured.map.cells, measured.map.tables)) > _MOST_CELLS_CORRECTED:
         against = []
     has_zeros = measured.zeros is not None and impossible_cells(measured.map, measured.zeros)
-    if against or has_zeros:
-        # What agrees has small numbers again where no record is possible. Left to `table` if no
+    if against or has_zeros or len(exact) > 1:
+        # What agrees has small numbers again where no record is possible, and does not add up to
+        # exact totals by as much. Left to `table` if no
         # search takes them out: whoever has drawn noise already needs tables.
         with suppress(ReleaseError):
             contributions = nonnegative(
@@ -218,6 +224,7 @@ def smooth_residuals(
                 measured.sizes,
                 measured.strategies,
                 zeros=measured.zeros,
+                kept=exact,
                 gap=_GAP,
             ).contributions
     return SmoothTables(

@@ -4,7 +4,15 @@ import os
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from functools import cached_property
 from itertools import accumulate, combinations, groupby
 from math import prod
@@ -354,6 +362,7 @@ class MeasuredResiduals:
     sizes          int64[d], number of values of all attributes
     total          the measured number of records, or 1 if that is less
     zeros          where no record is possible; None: no such cell is known
+    exact          those that are true counts, without noise: their variance stands for 0
     """
 
     def __init__(
@@ -363,8 +372,10 @@ class MeasuredResiduals:
         sizes: np.ndarray,
         strategies: Mapping[int, Strategy],
         zeros: StructuralZeros | None = None,
+        exact: Collection[AttributeIndices] = (),
     ) -> None:
         self.contributions, self.variances, self.zeros = contributions, variances, zeros
+        self.exact = frozenset(exact)
         self.map = TableMap(contributions, sizes, strategies)
         self.sizes, self.strategies = sizes, strategies
         # Below 1 there would be no shares to speak of.

@@ -204,7 +204,7 @@ class AdaptivePlan(WorkloadPlan):
         checked_records(self.expected_records)
         if self.first.domain != self.domain:
             raise PlanError("its first plan is for another codebook.")
-        if self.first.budget.max_records_per_person != self.budget.max_records_per_person:
+        if self.first.budget.unit != self.budget.unit:
             raise PlanError(
                 f"its first plan protects {self.first.budget.unit}, and it {self.budget.unit}."
             )

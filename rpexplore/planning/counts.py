@@ -46,10 +46,13 @@ class QueryPlan(CertifiedPlan):
     gamma_squared       exact variance parameter of that noise
     variances           of each query's answer, float64[n_queries], read-only
     exact_privacy_cost  of the privacy unit: the largest squared column norm of R over γ², times m²
-                        for persons with at most m records; ≤ the budget's
+                        for persons with at most m records; ≤ the budget's. Where neighbours
+                        replace a record, of the largest difference of two columns
     certificate         of the objective, a value of the ratios of variances to squared targets;
                         its shadow prices are those of the queries
-    cell_weights        float64[n_cells], sum 1: with the shadow prices they prove the bound
+    cell_weights        float64[n_cells], sum 1: with the shadow prices they prove the bound. Where
+                        neighbours replace a record, of pairs of cells
+    cell_pairs          these pairs, int64[n, 2]; None where records are added or removed
     version             of the library that made the plan
     objective           what the plan minimises
 
@@ -71,6 +74,7 @@ class QueryPlan(CertifiedPlan):
     cell_weights: np.ndarray
     version: str
     objective: CountsObjective = LARGEST
+    cell_pairs: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         check_scale(self.gamma_squared)
@@ -150,7 +154,15 @@ class QueryPlan(CertifiedPlan):
     @property
     def profile(self) -> np.ndarray:
         """Share of the privacy cost that records of each cell use, float64[n_cells]."""
-        return self.strategy.profile
+        return self.strategy.replaced_profile if self.budget.replaces else self.strategy.profile
+
+    @property
+    def spare(self) -> np.ndarray:
+        """Whether records of the cell leave some of the budget for more counts, bool[n_cells].
+
+        None does where they are replaced by records of other cells, which may leave nothing.
+        """
+        return self.strategy.spare & (not self.budget.replaces)
 
     @property
     def targets(self) -> np.ndarray:
@@ -207,7 +219,7 @@ class QueryPlan(CertifiedPlan):
         measured = plural(len(self.strategy.integers), "number")
         furthest = int(np.argmax(self.variance_ratios))
         which = "tightest" if np.all(self.met) else "furthest off"
-        n_spare = np.count_nonzero(self.strategy.spare)
+        n_spare = np.count_nonzero(self.spare)
         noun, of_cells = ("cell", "") if queries.atoms is None else ("group", " of cells")
         lines = [
             f"Plan for {plural(len(queries), 'own count')} over {queries.cells_text} "

@@ -18,7 +18,12 @@ from rpexplore.common.numbers import exact_text, read_only, shown_value
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
-from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_objective
+from rpexplore.planning.counts_objectives import (
+    LARGEST,
+    OBJECTIVES,
+    TARGETS_THEN_SUM,
+    counts_objective,
+)
 from rpexplore.planning.counts_strategy import QueryStrategy
 from rpexplore.planning.part_plan import certificate_from_json
 from rpexplore.planning.plan_fields import (
@@ -36,6 +41,7 @@ from rpexplore.planning.plan_fields import (
     record,
     rows,
 )
+from rpexplore.planning.replaced_counts import MOST_KINDS
 from rpexplore.planning.solvers.query_rounding import MOST_ROWS
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.query_list import (
@@ -158,6 +164,13 @@ FIELDS = record(
         ),
         _BOUND_OF_WEIGHTS,
         mean_ratio=above_0("The mean of these ratios, with any other objective."),
+        cell_pairs=rows(
+            rows(index(), "Two cells, or atoms, ascending.", minItems=2, maxItems=2),
+            "Where neighbours replace a record, and only there: the pairs that cell_weights are "
+            "of, with the difference of their columns of the queries in the place of a column.",
+            minItems=1,
+            maxItems=MOST_KINDS**2,
+        ),
         cell_weights=rows(
             at_least_0(),
             "One for each cell, or atom; they sum to 1.",
@@ -181,7 +194,9 @@ for _key in ("atoms", "objective", "free"):  # which lists of few cells, and old
     FIELDS["required"].remove(_key)
 _VALUES = sorted({each.value_key for each in OBJECTIVES.values()})
 _OF_CERTIFICATE = FIELDS["properties"]["certificate"]
-_OF_CERTIFICATE["required"] = [key for key in _OF_CERTIFICATE["required"] if key not in _VALUES]
+_OF_CERTIFICATE["required"] = [
+    key for key in _OF_CERTIFICATE["required"] if key not in (*_VALUES, "cell_pairs")
+]
 _OF_CERTIFICATE["oneOf"] = [{"required": [key]} for key in _VALUES]
 
 
@@ -209,6 +224,7 @@ def text_of_plan(plan: "QueryPlan") -> str:
             "lower_bound": certificate.lower_bound,
             "gap": certificate.gap,
             "cell_weights": plan.cell_weights.tolist(),
+            **({} if plan.cell_pairs is None else {"cell_pairs": plan.cell_pairs.tolist()}),
         },
     }
     columns_of_queries = (
@@ -248,8 +264,14 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
         free_rows = _whole(of_free["rows"])
         if not free:
             raise PlanError("there must be a free count, got none.")
-    certificate = content["certificate"]
-    check_keys(certificate, [objective.value_key, *_CERTIFICATE_KEYS], "the certificate")
+    certificate, budget = content["certificate"], Budget.from_json(content["budget"])
+    of_pairs = ["cell_pairs"] if budget.replaces else []
+    check_keys(certificate, [objective.value_key, *_CERTIFICATE_KEYS, *of_pairs], "the certificate")
+    if budget.replaces and (free or objective is TARGETS_THEN_SUM):
+        raise PlanError(
+            "there must be no free counts, and no targets that come first, where neighbours "
+            "replace a record."
+        )
     rows = columns(content, "queries", _QUERY_KEYS)
     domain = Domain.from_schema(content["domain"])
     atoms = Atoms.from_json(domain, content[_ATOMS]) if has_atoms else None
@@ -260,14 +282,20 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     targets: Any = rows["target"]
     queries = QueryList(domain, np.array(coefficients), tuple(rows["name"]), targets, atoms)
     cell_weights = not_negative(list_of(certificate, "cell_weights"), "cell_weight")
-    if len(cell_weights) != queries.n_cells:
+    cell_pairs = _cell_pairs(certificate, queries) if budget.replaces else None
+    if cell_pairs is not None and len(cell_weights) != len(cell_pairs):
+        raise PlanError(
+            f"there must be a cell_weight for each of the {len(cell_pairs):,} pairs of cells, got "
+            f"{len(cell_weights):,}."
+        )
+    if cell_pairs is None and len(cell_weights) != queries.n_cells:
         raise PlanError(
             f"there must be a cell_weight for each of the {queries.cells_text}, got "
             f"{len(cell_weights):,}."
         )
     return {
         "strategy": QueryStrategy(queries, _integers(content["strategy"]), free, free_rows),
-        "budget": Budget.from_json(content["budget"]),
+        "budget": budget,
         "gamma_squared": positive_exact(content, "gamma_squared"),
         "variances": read_only(positive(rows["variance"], "variance")),
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),
@@ -277,9 +305,26 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
             not_negative(rows["shadow_price"], "shadow_price"),
         ),
         "cell_weights": read_only(cell_weights),
+        "cell_pairs": cell_pairs,
         "objective": objective,
         "version": version,
     }
+
+
+def _cell_pairs(certificate: dict[str, Any], queries: QueryList) -> np.ndarray:
+    found = list_of(certificate, "cell_pairs")
+    for pair in found:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise PlanError("cell_pairs must be pairs of numbers of cells.")
+        first, second = map(_whole, pair)
+        if not first < second < queries.n_cells:
+            raise PlanError(
+                f"cell_pairs must be of two of the {queries.cells_text}, ascending, got "
+                f"{shown_value(pair)}."
+            )
+    if not 0 < len(found) <= MOST_KINDS**2:
+        raise PlanError(f"there must be 1 to {MOST_KINDS**2:,} cell_pairs, got {len(found):,}.")
+    return read_only(np.array(found, dtype=np.int64))
 
 
 def _whole(number: Any) -> int:

@@ -24,6 +24,7 @@ from rpexplore.planning.counts_strategy import QueryStrategy, without
 from rpexplore.planning.free_counts import indices_of_free, with_free_counts
 from rpexplore.planning.part_plan import Certificate, keeping
 from rpexplore.planning.planner import refuse_type
+from rpexplore.planning.replaced_counts import CellPairs, replaced_strategy
 from rpexplore.planning.solvers.queries import (
     TOLERANCE,
     Fitness,
@@ -39,6 +40,10 @@ TOLERANCE_LEAST = 1e-6
 
 _DIGITS = 12  # of the noise scale
 _LEFT_BY_ROUNDING = 1e-11  # of a budget, at most, by these digits
+_NOT_IN_INTEGERS = (
+    "These counts cannot be measured in whole numbers without losing accuracy: some are nearly, "
+    "but not quite, sums of others. Use coefficients with fewer decimals and of more similar size."
+)
 _AIMS = 8  # tries to keep targets in integers
 
 
@@ -82,7 +87,12 @@ def query_plan(
 
     def solve(within: Budget) -> QueryOptimum:
         return query_optimum(
-            queries, objective=objective, free=free, budget=within, tolerance=tolerance
+            queries,
+            objective=objective,
+            free=free,
+            budget=within,
+            tolerance=tolerance,
+            replaces=within.replaces,
         )
 
     known = solve(budget.largest)
@@ -96,6 +106,7 @@ def query_optimum(
     budget: Budget | None = None,
     free: Collection[str] = (),
     tolerance: float = TOLERANCE,
+    replaces: bool = False,
     on_progress: Progress = no_progress,
 ) -> "QueryOptimum":
     """The best measurement for a list of queries; `.at(budget)` makes the plan of a budget.
@@ -104,6 +115,7 @@ def query_optimum(
         queries: The queries, each with its target.
         budget: The one to plan for, where the objective depends on it.
         objective, free, tolerance: As of `query_plan`.
+        replaces: Whether neighbours replace a record; plans for others follow from any optimum.
         on_progress: Called after every step; what it raises ends the search.
 
     Raises:
@@ -117,6 +129,13 @@ def query_optimum(
         )
     if not TOLERANCE_LEAST <= tolerance < 1:
         raise PlanError(f"The tolerance must be {TOLERANCE_LEAST} to 1, got {tolerance}.")
+    if replaces:
+        if free:
+            raise PlanError(
+                "Free counts go with neighbours that add or remove a record: what a replaced "
+                "record leaves of the budget depends on what it becomes. Plan them with the others."
+            )
+        return _replaced_optimum(queries, counts_objective(objective), tolerance, on_progress)
     if free:
         places = indices_of_free(queries, free)
         optimum = query_optimum(
@@ -139,11 +158,7 @@ def query_optimum(
     )
     strategy = _in_integers(queries, solution.matrix, 1.0 if chosen is SUM else 0.0)
     if strategy is None:
-        raise PlanError(
-            "These counts cannot be measured in whole numbers without losing accuracy: some are "
-            "nearly, but not quite, sums of others. Use coefficients with fewer decimals and of "
-            "more similar size."
-        )
+        raise PlanError(_NOT_IN_INTEGERS)
     optimum = QueryOptimum(
         strategy=strategy,
         lower_bound=solution.lower_bound,
@@ -156,6 +171,39 @@ def query_optimum(
     if budget is None:
         raise PlanError("Own counts whose targets come first are planned for one budget; name it.")
     return _with_targets_first(optimum, solution, budget, tolerance, on_progress)
+
+
+def _replaced_optimum(
+    queries: QueryList, objective: CountsObjective, tolerance: float, on_progress: Progress
+) -> "QueryOptimum":
+    """The best measurement where neighbours replace a record."""
+    if objective is TARGETS_THEN_SUM:
+        raise PlanError(
+            f"The objective {objective.option} is for neighbours that add or remove a record; take "
+            f"{LARGEST.option} or {SUM.option}."
+        )
+    pairs, average = CellPairs.of(queries), 1.0 if objective is SUM else 0.0
+    solution = fitness_for_use(
+        pairs.differences,
+        queries.targets[pairs.is_moved],
+        tolerance,
+        average=average,
+        on_progress=on_progress,
+    )
+    strategy = replaced_strategy(queries, pairs, solution, average)
+    if strategy is None:
+        raise PlanError(_NOT_IN_INTEGERS)
+    prices = np.zeros(len(queries))
+    prices[pairs.is_moved] = solution.shadow_prices
+    held = solution.cell_weights > 0
+    return QueryOptimum(
+        strategy=strategy,
+        lower_bound=solution.lower_bound,
+        shadow_prices=prices,
+        cell_weights=solution.cell_weights[held],
+        objective=objective,
+        cell_pairs=read_only(pairs.cells[held]),
+    )
 
 
 def _with_targets_first(
@@ -227,6 +275,8 @@ class QueryOptimum:
                    cost 1 the weighted mean of ratios by the shadow prices is not below it
     shadow_prices  float64[n_queries]; cell_weights: float64[n_cells]; both sum to 1
     budget         the one it was made for, where the objective depends on it
+    cell_pairs     int64[n, 2], where neighbours replace a record: the pairs of cells that
+                   `cell_weights` are of; None where they add or remove one
     """
 
     strategy: QueryStrategy
@@ -235,6 +285,32 @@ class QueryOptimum:
     cell_weights: np.ndarray
     objective: CountsObjective = LARGEST
     budget: Budget | None = None
+    cell_pairs: np.ndarray | None = None
+    _for_others: "QueryOptimum | None" = None
+
+    def for_neighbours(self, budget: Budget) -> "QueryOptimum":
+        """The optimum for the neighbours of a budget: this one if it was solved for them."""
+        if budget.replaces == (self.cell_pairs is not None):
+            return self
+        if self._for_others is None:
+            free = [self.queries.names[place] for place in self.strategy.free]
+            found = query_optimum(
+                self.queries,
+                objective=self.objective.option,
+                budget=budget,
+                free=free,
+                replaces=budget.replaces,
+            )
+            object.__setattr__(self, "_for_others", found)
+        assert self._for_others is not None
+        return self._for_others
+
+    @property
+    def squared_change(self) -> int:
+        """The largest change of R x between neighbours, as a squared norm: exact."""
+        if self.cell_pairs is None:
+            return self.strategy.squared_sensitivity
+        return self.strategy.squared_diameter
 
     @property
     def queries(self) -> QueryList:
@@ -243,7 +319,7 @@ class QueryOptimum:
     @property
     def variances(self) -> np.ndarray:
         """Of each query's answer at privacy cost 1, float64[n_queries]; at c: over c."""
-        return self.strategy.variance_factors * self.strategy.squared_sensitivity
+        return self.strategy.variance_factors * self.squared_change
 
     @property
     def needed_costs(self) -> np.ndarray:
@@ -251,7 +327,8 @@ class QueryOptimum:
 
         0 of free counts, which get what there is.
         """
-        return np.where(self.strategy.is_charged, _needed_costs(self.strategy), 0.0)
+        needed = self.variances / self.queries.targets**2
+        return np.where(self.strategy.is_charged, needed, 0.0)
 
     @property
     def cost(self) -> float:
@@ -260,7 +337,9 @@ class QueryOptimum:
 
     def noise(self, budget: Budget) -> DiscreteNoise:
         """The noise of its plans for the privacy unit of a budget, at whatever scale."""
-        squared = float(self.strategy.squared_sensitivity)
+        if (optimum := self.for_neighbours(budget)) is not self:
+            return optimum.noise(budget)
+        squared = float(self.squared_change)
         return noise_of_counts(self.strategy, squared, Fraction(budget.records_factor))
 
     def at(self, budget: Budget) -> QueryPlan:
@@ -269,13 +348,15 @@ class QueryOptimum:
         Raises `PlanError` for a budget so small that its noise cannot be drawn, or that is not the
         one it was made for.
         """
+        if (optimum := self.for_neighbours(budget)) is not self:
+            return optimum.at(budget)
         allowed = budget.record_privacy_cost
         if self.budget is not None and self.budget.record_privacy_cost != allowed:
             raise PlanError(
                 f"With the objective {self.objective.option} the best plan of one budget is not "
                 "that of another; plan again for this one."
             )
-        squared = self.strategy.squared_sensitivity
+        squared = self.squared_change
         # Rounded up to a decimal of `_DIGITS` digits, so that the cost stays within the budget.
         value = squared / allowed
         context = Context(prec=_DIGITS, rounding=ROUND_CEILING)
@@ -301,4 +382,5 @@ class QueryOptimum:
             cell_weights=read_only(self.cell_weights),
             version=version("rpexplore"),
             objective=self.objective,
+            cell_pairs=self.cell_pairs,
         )

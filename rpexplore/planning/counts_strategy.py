@@ -110,6 +110,15 @@ class QueryStrategy:
         return int(np.max(self.column_squares))
 
     @cached_property
+    def squared_diameter(self) -> int:
+        """The largest change of R x where one record is replaced, as a squared norm: exact."""
+        columns = np.unique(self.integers, axis=1)
+        products = columns.astype(object)  # Python's integers, which do not overflow
+        products = products.T @ products
+        squares = np.diag(products)
+        return int(np.max(squares[:, None] + squares - 2 * products))
+
+    @cached_property
     def decoding(self) -> np.ndarray:
         """D, float64[n_queries, k], read-only."""
         matrix, coefficients = self.integers.astype(float), self.queries.coefficients
@@ -141,6 +150,18 @@ class QueryStrategy:
     def profile(self) -> np.ndarray:
         """Share of the privacy cost that records of each cell use, float64[n_cells], read-only."""
         return read_only(self.column_squares / self.squared_sensitivity)
+
+    @cached_property
+    def replaced_profile(self) -> np.ndarray:
+        """Share of the privacy cost that records of each cell use if replaced by the dearest.
+
+        float64[n_cells], read-only
+        """
+        columns, kind_of = np.unique(self.integers, axis=1, return_inverse=True)
+        products = columns.T.astype(float) @ columns
+        squares = np.diag(products)
+        distances = np.max(squares[:, None] + squares - 2 * products, axis=1)
+        return read_only((distances / np.max(distances))[kind_of.ravel()])
 
     @cached_property
     def spare(self) -> np.ndarray:

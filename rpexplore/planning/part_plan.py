@@ -40,6 +40,14 @@ if TYPE_CHECKING:
     from rpexplore.planning.verification import Check
 
 
+TITLES = {
+    "tables": "Tables",
+    "areas": "Tables in areas",
+    "counts": "Own counts",
+    "rounds": "Adaptive tables",
+}
+"""What the kinds of parts are called, in the order in which a plan has them."""
+
 # ---- Certificate: the proof that a plan is as good as it says (docs/mathematics.md §6.9).
 
 
@@ -386,8 +394,6 @@ class PartPlan(ABC):
     @classmethod
     def part_of(cls, plan: "Plan | PartPlan", source: str = "The plan") -> Self:
         """The part of this kind of a plan. Raises `PlanError` if it has none."""
-        from rpexplore.planning.plan import TITLES
-
         part: Any = plan.part(cls.kind)
         if part is None:
             raise PlanError(

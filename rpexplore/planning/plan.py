@@ -3,7 +3,7 @@
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -11,8 +11,6 @@ from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from rpexplore.common.files import file_bytes, write_whole
 from rpexplore.common.json_fields import (
@@ -33,10 +31,16 @@ from rpexplore.common.processes import collection_paused
 from rpexplore.common.text import joined, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.universe import Universe
-from rpexplore.errors import ContradictionError, PlanError, WorkloadError
-from rpexplore.planning.counts_objectives import LARGEST, CountsObjective
-from rpexplore.planning.losses.losses import Loss, p_norm
-from rpexplore.planning.part_plan import Certificate, PartPlan
+from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.planning.part_plan import TITLES, Certificate, PartPlan
+from rpexplore.planning.part_shares import (
+    SHARE_UNIT,
+    certificate_of_parts,
+    objective_of,
+    refuse_indistinct,
+    refuse_unreplaced,
+    refuse_unweighted,
+)
 from rpexplore.planning.stated_forecast import StatedForecast
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
@@ -46,8 +50,6 @@ from rpexplore.workload.universe import universe_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from rpexplore.workload.workload import Workload
 
 
 # A plan has parts, each at most once: `tables`, `areas` (tables in areas), `counts` (own counts)
@@ -70,13 +72,8 @@ PARTS = {
     "counts": "rpexplore.planning.counts.QueryPlan",
     "rounds": "rpexplore.planning.adaptive.AdaptivePlan",
 }
-TITLES = {
-    "tables": "Tables",
-    "areas": "Tables in areas",
-    "counts": "Own counts",
-    "rounds": "Adaptive tables",
-}
 
+_MOST_SHORT = 1000  # the denominator of a share that is shown as a fraction
 _KEYS = ("format", "format_version", "library_version", "budget", "privacy_cost", "parts", SEAL)
 _MOST_BYTES = 1_000_000_000  # of a plan file
 _FORECAST = "forecast"  # only of plans that keep one
@@ -124,10 +121,10 @@ class Plan:
         tables = self.part("tables")
         refuse_unweighted(None if tables is None else tables.workload, kinds)
         refuse_unreplaced(self.budget, kinds)
+        refuse_indistinct(self.budget, self.domain, self.columns, kinds)
         for part in self.parts:
             unit, whole = (
-                (one.max_records_per_person, one.neighbours, one.period, one.exact)
-                for one in (part.budget, self.budget)
+                (one.full_unit, one.period, one.exact) for one in (part.budget, self.budget)
             )
             if unit != whole:
                 raise PlanError(
@@ -269,15 +266,15 @@ class Plan:
         """
         total = self.exact_privacy_cost
         shares = {part.kind: part.exact_privacy_cost / total for part in self.parts}
-        short = {kind: share.limit_denominator(_SHORT) for kind, share in shares.items()}
+        short = {kind: share.limit_denominator(_MOST_SHORT) for kind, share in shares.items()}
         is_near = all(
-            abs(short[kind] - share) < Fraction(1, _UNIT) for kind, share in shares.items()
+            abs(short[kind] - share) < Fraction(1, SHARE_UNIT) for kind, share in shares.items()
         )
         if is_near and sum(short.values()) == 1:
             return short
-        units = {kind: max(round(share * _UNIT), 1) for kind, share in shares.items()}
-        units[max(units, key=units.__getitem__)] += _UNIT - sum(units.values())
-        return {kind: Fraction(unit, _UNIT) for kind, unit in units.items()}
+        units = {kind: max(round(share * SHARE_UNIT), 1) for kind, share in shares.items()}
+        units[max(units, key=units.__getitem__)] += SHARE_UNIT - sum(units.values())
+        return {kind: Fraction(unit, SHARE_UNIT) for kind, unit in units.items()}
 
     def epsilon(self, delta: Exact) -> float:
         """The smallest proven ε for this δ, rounded up: by the noise itself, or by ρ."""
@@ -609,161 +606,3 @@ def is_plan_file(path: str | Path) -> bool:
     except (FieldError, UnicodeDecodeError):
         return _FORMAT_OF_PLANS.search(content) is not None
     return isinstance(fields, dict) and fields.get("format") in _OLD_FORMATS
-
-
-# ---- Shares: how the parts of a plan split one budget, and what that proves of the whole.
-#
-# Each part's loss is inversely proportional to its privacy cost c_i: L_i / c_i. The losses of parts
-# combine as those of tables within a part do: they are added (p = 1), the largest counts (p = ∞),
-# or in between as a p-norm. Minimising ‖(L_i / c_i)‖_p subject to Σ c_i = c gives, by Lagrange,
-#
-#     c_i ∝ L_i^{p/(p+1)}:  c_i ∝ √L_i for sums, c_i ∝ L_i for the largest error,
-#     and the value (Σ L_i^{p/(p+1)})^{(p+1)/p} / c.                 (docs/mathematics.md §18)
-#
-# With lower bounds of the parts in place of their losses the same value bounds every plan that
-# measures the parts by themselves, however it splits the budget.
-
-
-# Shares are whole multiples of this: exact, and short in files.
-_UNIT = 10**12
-_SHORT = 1000
-
-
-def objective_of(parts: Sequence[PartPlan]) -> Loss | None:
-    """The loss that the parts are planned for together; None if none of them has one."""
-    losses = (getattr(part, "loss", None) for part in parts)
-    return next(filter(None, losses), None)
-
-
-def certificate_of_parts(parts: Sequence[PartPlan], budget: Budget) -> Certificate | None:
-    """Loss of all parts together, and what no split of the budget can go below.
-
-    budget: of the whole plan; the parts may have less together
-
-    None where a part promises no accuracy, or the objective does not say how parts compare.
-    """
-    if len(parts) == 1:
-        return getattr(parts[0], "certificate", None)
-    loss = objective_of(parts)
-    if loss is None or loss.power is None:
-        return None
-    worth = [part.worth(loss) for part in parts]
-    values, bounds = [], []
-    for part, found in zip(parts, worth, strict=True):
-        if found is None:
-            return None
-        values.append(found[0])
-        bounds.append(found[1] * float(part.budget.privacy_cost))  # at a privacy cost of 1
-    return Certificate(
-        p_norm(np.array(values), loss.power),
-        _best(np.array(bounds), loss.power) / float(budget.privacy_cost),
-        np.empty(0),
-    )
-
-
-def refuse_unweighted(tables: "Workload | None", kinds: Sequence[str]) -> None:
-    """Raise `WorkloadError` for parts beside weighted tables: nobody would see what they count."""
-    others = [kind for kind in kinds if kind != "tables"]
-    if tables is None or not others or not tables.is_weighted.any():
-        return
-    weights = tables.domain.names[tables.domain.weights[0]]
-    raise WorkloadError(
-        f"{TITLES[others[0]]} cannot be weighted, and tables of this plan are, by {weights!r}; "
-        "make a plan of each."
-    )
-
-
-def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
-    """Raise `PlanError` for parts of which it is not known what replacing a record costs."""
-    others = [TITLES[kind].lower() for kind in kinds if kind != "tables"]
-    if budget.period is not None and others:
-        raise PlanError(
-            f"A panel by {budget.period!r} goes with plans of tables alone, and not with "
-            f"{joined(others)}; plan for people with any records (--records-per-person "
-            f"{budget.max_records_per_person})."
-        )
-    if budget.exact and others:
-        raise PlanError(
-            f"Exact totals ({budget.exact_text}) go with plans of tables alone, and not with "
-            f"{joined(others)}; leave the exact totals out, or make a plan of the tables alone."
-        )
-    if budget.replaces and others:
-        raise PlanError(
-            f"Neighbours that replace a record go with plans of tables alone, and not with "
-            f"{joined(others)}; plan for people with 2 records (--records-per-person 2), which "
-            "protects against a replaced record as well, at four times a record's cost."
-        )
-
-
-def refuse_unsplittable(
-    kinds: Sequence[str], loss: Loss, of_counts: CountsObjective = LARGEST
-) -> None:
-    """Raise `PlanError` for parts of which the objective does not say how to split a budget.
-
-    of_counts: the objective of own counts
-    """
-    depends_on_budget = "counts" in kinds and not of_counts.is_homogeneous
-    if len(kinds) == 1:
-        return
-    if loss.power is not None and "rounds" not in kinds and not depends_on_budget:
-        return
-    reason = "this objective does not say how the parts compare"
-    if "rounds" in kinds:
-        reason = "adaptive tables promise no accuracy that could be compared"
-    elif depends_on_budget:
-        reason = "own counts whose targets come first depend on how much they get"
-    raise PlanError(
-        f"The budget must be split between {joined(list(kinds))} by you, as {reason}: state the "
-        f"shares, for example {' '.join(f'--share {kind}=1/{len(kinds)}' for kind in kinds)}."
-    )
-
-
-def best_shares(parts: Sequence[PartPlan], loss: Loss) -> dict[str, Fraction]:
-    """Kind -> the part's share of the budget, exact, the best for the objective; their sum is 1.
-
-    parts: each planned for this loss, at one and the same budget
-
-    Raises `PlanError` where the objective does not say how to split it.
-    """
-    kinds = [part.kind for part in parts]
-    refuse_unsplittable(kinds, loss)
-    if len(parts) == 1:
-        return {kinds[0]: Fraction(1)}
-    assert loss.power is not None
-    wanted = np.array([value for value, _ in filter(None, (part.worth(loss) for part in parts))])
-    weights = (wanted / np.max(wanted)) ** _exponent(loss.power)  # of which none can overflow
-    units = np.maximum(np.floor(weights / np.sum(weights) * _UNIT), 1.0).astype(int)
-    units[np.argmax(units)] += _UNIT - int(np.sum(units))
-    return {
-        part.kind: Fraction(unit, _UNIT) for part, unit in zip(parts, units.tolist(), strict=True)
-    }
-
-
-def stated_shares(shares: Mapping[str, Exact], kinds: Sequence[str]) -> dict[str, Fraction]:
-    """Shares as somebody has stated them, exact. Raises `PlanError` unless they are usable."""
-    exact = {kind: exact_fraction(share, f"The share of {kind}") for kind, share in shares.items()}
-    if set(exact) != set(kinds):
-        raise PlanError(
-            f"Shares must be stated for {joined(list(kinds))}, each once, got "
-            f"{joined(list(exact)) or 'none'}."
-        )
-    if any(share <= 0 for share in exact.values()) or sum(exact.values()) != 1:
-        listed = ", ".join(f"{kind}={share}" for kind, share in exact.items())
-        total, *_, last = sum(exact.values()), *exact
-        left = 1 - total + exact[last]
-        remedy = "state them so that they do, as fractions if decimals do not"
-        if left > 0 and all(share > 0 for share in exact.values()):
-            remedy = f"with {last}={left} they do"
-        raise PlanError(
-            f"Shares must be above 0 and sum to exactly 1, got {listed}, in all {total}; {remedy}."
-        )
-    return {kind: exact[kind] for kind in kinds}
-
-
-def _best(values: np.ndarray, power: float) -> float:
-    """The smallest norm of values / c_i for shares c_i that sum to 1."""
-    return p_norm(values, _exponent(power))
-
-
-def _exponent(power: float) -> float:
-    return 1.0 if np.isinf(power) else power / (power + 1)

@@ -290,6 +290,14 @@ DEFINITIONS = {
             "inside of another; left out where there are none. Only with neighbours replace.",
             minItems=1,
         ),
+        distinct=name(
+            "The column whose distinct values are counted in the place of records: one record of "
+            "each is; max_records_per_person is 1 then. Left out where records are counted."
+        ),
+        unit_noun=name(
+            "The word for who is protected, in the singular, such as household; left out where it "
+            "is a person, or a record that is protected by itself."
+        ),
     )
     | {"required": ["stated", "privacy_cost", "max_records_per_person"]},
     "impossible": rows(

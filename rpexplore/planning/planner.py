@@ -29,7 +29,7 @@ from rpexplore.planning.part_plan import Certificate, keeping
 from rpexplore.planning.solvers.caps import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.kinds_of_records import find_feasible_with_kinds
 from rpexplore.planning.solvers.panels import minimise_in_panel
-from rpexplore.planning.solvers.replacements import minimise_replacing
+from rpexplore.planning.solvers.replacements import LEAST_COST, minimise_replacing
 from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     Solution,
@@ -165,7 +165,7 @@ class Optimum:
         )
         variances = TableVariances.of(self.workload, self.closure, sigma_squared.floats)
         prices = self.solution.shadow_prices
-        if self.closure.replacement is not None and isinstance(self.loss, SumOfVariances):
+        if self.closure.replaces and isinstance(self.loss, SumOfVariances):
             # Those of the noise with which the total is released.
             parts = self.loss.table_weights(self.workload) * variances.mean
             prices = parts / np.sum(parts)
@@ -356,28 +356,26 @@ def with_neighbours(closure: Closure, workload: Workload, budget: Budget) -> Clo
     if suits(closure, workload, budget):
         return closure
     if closure.has_own_costs:
-        closure = closure.replacing(None).in_panel(None)
+        closure = closure.replacing(None).in_panel(None).replacing_by_residual(replaces=False)
     if budget.period is not None:
         return closure.in_panel(_panel_of(closure, workload, budget))
     if not budget.replaces:
         return closure
     exact = exact_totals(workload, budget)
-    if not workload.is_marginals or workload.has_levels:
-        if exact:
-            raise PlanError(
-                f"Exact totals ({budget.exact_text}) go with tables of single values: leave out "
-                "levels, amounts and aggregations such as cumulative sums, or the exact totals."
-            )
+    is_simple = workload.is_marginals and not workload.has_levels
+    if exact and not is_simple:
         raise PlanError(
-            "Neighbours that replace a record go with tables of single values: leave out levels, "
-            "amounts and aggregations such as cumulative sums, or plan for people with 2 records "
-            "(--records-per-person 2), which protects against a replaced record as well."
+            f"Exact totals ({budget.exact_text}) go with tables of single values, as exchanges of "
+            "values between two records are charged only there: leave out levels, amounts and "
+            "aggregations such as cumulative sums, or the exact totals."
         )
     if closure.members.shape[1] == 0:
         raise PlanError(
             "Where neighbours replace a record the number of records is public, and nothing else "
             "is asked for; ask for a table with an attribute of several values."
         )
+    if not is_simple:
+        return closure.replacing_by_residual(replaces=True)
     if exact:
         refuse_unprotected(closure, workload, exact)
     return closure.replacing(Replacement.of_all(closure, exact))
@@ -389,7 +387,7 @@ def suits(closure: Closure, workload: Workload, budget: Budget) -> bool:
     if panel is not None:
         own = (workload.domain.names[panel.period], panel.most)
     wanted = None if budget.period is None else (budget.period, budget.max_records_per_person)
-    if (closure.replacement is not None) != budget.replaces or own != wanted:
+    if closure.replaces != budget.replaces or own != wanted:
         return False
     return not budget.replaces or closure.exact_totals == exact_totals(workload, budget)
 
@@ -491,6 +489,7 @@ class MinimumBudget:
     point                   the plan at privacy cost 1 of one record that comes furthest inside them
     max_records_per_person  the privacy unit, as in `Budget`; None: one record
     exact                   the exact totals, as in `Budget`
+    unit_noun               the word for the privacy unit, as in `Budget`
     """
 
     workload: Workload
@@ -499,6 +498,7 @@ class MinimumBudget:
     point: FeasiblePoint
     max_records_per_person: int | None = None
     exact: tuple[tuple[str, ...], ...] = ()
+    unit_noun: str | None = None
 
     @property
     def budget(self) -> Budget:
@@ -508,9 +508,10 @@ class MinimumBudget:
         return Budget(
             rho=rho,
             max_records_per_person=self.max_records_per_person,
-            neighbours=ADD_REMOVE if closure.replacement is None else REPLACE,
+            neighbours=REPLACE if closure.replaces else ADD_REMOVE,
             period=None if closure.panel is None else names[closure.panel.period],
             exact=self.exact,
+            unit_noun=self.unit_noun,
         )
 
     @property
@@ -563,8 +564,12 @@ class MinimumBudget:
     def for_unit_of(self, budget: Budget) -> "MinimumBudget":
         """The same for the privacy unit and the neighbours of a budget."""
         if suits(self.closure, self.workload, budget):
-            most = budget.max_records_per_person
-            return replace(self, max_records_per_person=most, exact=budget.exact)
+            return replace(
+                self,
+                max_records_per_person=budget.max_records_per_person,
+                exact=budget.exact,
+                unit_noun=budget.unit_noun,
+            )
         of_tables = np.isin(np.arange(len(self.workload)), self.tables)
         return _minimum_budget(self.workload, of_tables, self.closure, budget, TOLERANCE)
 
@@ -577,6 +582,7 @@ def minimum_budget(
     neighbours: str | None = None,
     period: str | None = None,
     exact: Sequence[str | Sequence[str]] = (),
+    unit_noun: str | None = None,
     closure: Closure | None = None,
     uniform_reference: bool = False,
     tolerance: float = TOLERANCE,
@@ -589,6 +595,7 @@ def minimum_budget(
         max_records_per_person: Most records of a person, who then is the privacy unit.
         neighbours, period, exact: As of `Budget`; by default the first two are those of the
             closure, or "add-remove".
+        unit_noun: The word for that unit, as in `Budget`.
         closure: Of the workload, with strategies where it needs them; by default with those that
             suit these targets.
         uniform_reference: Whether reference distributions are uniform, as in `optimum`.
@@ -634,7 +641,7 @@ def minimum_budget(
             on_progress=searching,
         )
     if neighbours is None:
-        neighbours = ADD_REMOVE if closure.replacement is None else REPLACE
+        neighbours = REPLACE if closure.replaces else ADD_REMOVE
     if period is None and closure.panel is not None:
         period, max_records_per_person = (
             workload.domain.names[closure.panel.period], closure.panel.most
@@ -645,6 +652,7 @@ def minimum_budget(
         neighbours=neighbours,
         period=period,
         exact=exact,
+        unit_noun=unit_noun,
     )
     return _minimum_budget(workload, capped, closure, unit, tolerance, on_progress)
 
@@ -660,16 +668,27 @@ def _minimum_budget(
     """The smallest budget for the targets of some tables, bool[n_tables], for a unit of privacy."""
     caps = np.where(capped, workload.planned_targets**2, np.inf)
     closure = with_neighbours(closure, workload, unit)
+    by_residual = closure.by_residual
+    if by_residual:
+        closure = closure.replacing_by_residual(replaces=True, least_cost=LEAST_COST)
     with one_thread():
         cells = CellVariances(workload, closure)
-        if closure.has_own_costs:
+        if closure.has_own_costs and not by_residual:
             closure, point = _feasible_at_prices(workload, closure, caps, tolerance, on_progress)
         elif closure.classes is None:
             point = find_feasible(cells, caps, 1.0, tolerance, on_progress=on_progress)
         else:
             closure, point = find_feasible_with_kinds(cells, caps, 1.0, on_progress=on_progress)
+    if by_residual:
+        closure = closure.replacing_by_residual(replaces=True)
     return MinimumBudget(
-        workload, closure, np.flatnonzero(capped), point, unit.max_records_per_person, unit.exact
+        workload,
+        closure,
+        np.flatnonzero(capped),
+        point,
+        unit.max_records_per_person,
+        unit.exact,
+        unit.unit_noun,
     )
 
 

@@ -26,17 +26,16 @@ from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.free_counts import indices_of_free
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.part_plan import PartPlan, keeping
-from rpexplore.planning.pilot import share_of_budget as share_of_pilot
-from rpexplore.planning.pilot import with_pilot
-from rpexplore.planning.plan import (
-    PARTS,
-    Plan,
+from rpexplore.planning.part_shares import (
     best_shares,
     refuse_unreplaced,
     refuse_unsplittable,
     refuse_unweighted,
     stated_shares,
 )
+from rpexplore.planning.pilot import share_of_budget as share_of_pilot
+from rpexplore.planning.pilot import with_pilot
+from rpexplore.planning.plan import PARTS, Plan
 from rpexplore.planning.planner import optimum, refuse_type
 from rpexplore.planning.solvers.queries import TOLERANCE as COUNTS_TOLERANCE
 from rpexplore.planning.solvers.solution import TOLERANCE
@@ -307,6 +306,7 @@ def _counts_at(request: Request, on_progress: Progress, budget: Budget) -> AtBud
         free=request.free_counts,
         budget=budget,
         tolerance=COUNTS_TOLERANCE if request.tolerance is None else request.tolerance,
+        replaces=budget.replaces,
         on_progress=on_progress,
     ).at
 

@@ -42,7 +42,7 @@ from rpexplore.planning.solvers.kinds_of_records import (
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance, minimise_p_norm
 from rpexplore.planning.solvers.panels import minimise_in_panel
 from rpexplore.planning.solvers.record_prices import with_best_prices
-from rpexplore.planning.solvers.replacements import minimise_replacing
+from rpexplore.planning.solvers.replacements import LEAST_COST, minimise_replacing
 from rpexplore.planning.solvers.solution import (
     Solution,
     dual_bound,
@@ -102,14 +102,20 @@ class Problem:
         self, weights: np.ndarray, on_progress: Progress = no_progress, *, largest: bool = False
     ) -> Closure:
         """The closure with the best strategies for these weights of tables."""
-        return with_best_strategies(
+        closure = self.closure
+        if closure.by_residual:
+            closure = closure.replacing_by_residual(replaces=True, least_cost=LEAST_COST)
+        closure = with_best_strategies(
             self.workload,
-            self.closure,
+            closure,
             weights,
             largest=largest,
             uniform_reference=self.uniform_reference,
             on_progress=on_progress,
         )
+        if closure.by_residual:
+            return closure.replacing_by_residual(replaces=True)
+        return closure
 
 
 def solve(problem: Problem) -> tuple[Closure, Solution]:
@@ -119,7 +125,9 @@ def solve(problem: Problem) -> tuple[Closure, Solution]:
     """
     solver = LOSSES[type(problem.loss)]
     with one_thread():
-        if problem.closure.has_own_costs:
+        if problem.closure.by_residual and not problem.closure.least_cost:
+            return _with_public_total(problem)
+        if problem.closure.has_own_costs and not problem.closure.by_residual:
             return _solved_at_prices(problem)
         if problem.closure.classes is None:
             return problem.closure, _with_needless(problem, solver(problem))
@@ -158,13 +166,25 @@ def _solved_at_prices(problem: Problem) -> tuple[Closure, Solution]:
     return closure, replace(solution, lower_bound=_proven_bound(priced, solution))
 
 
+def _with_public_total(problem: Problem) -> tuple[Closure, Solution]:
+    """The best noise where the total is public: it costs next to nothing in the search.
+
+    A loss is smaller without that by less than its root, which the bound that is proven has not.
+    """
+    searched = problem.closure.replacing_by_residual(replaces=True, least_cost=LEAST_COST)
+    closure, solution = solve(replace(problem, closure=searched))
+    closure = closure.replacing_by_residual(replaces=True)
+    priced = replace(problem, closure=closure)
+    return closure, replace(solution, lower_bound=_proven_bound(priced, solution))
+
+
 def smallest_largest_variance(problem: Problem) -> float:
     """The smallest possible largest weighted variance for neighbours with costs of their own.
 
     Well within the tolerance of limits, so that it is found again.
     """
     within = min(problem.tolerance, LIMIT_TOLERANCE / 100)
-    closure, solution = _solved_at_prices(replace(problem, loss=MaxVariance(), tolerance=within))
+    closure, solution = solve(replace(problem, loss=MaxVariance(), tolerance=within))
     cells = CellVariances(problem.workload, closure)
     largest = cells.least_accurate(solution.sigma_squared).variances
     return float(np.max(problem.workload.weights * largest))
@@ -184,9 +204,15 @@ def _proven_bound(problem: Problem, solution: Solution) -> float:
     lowered, cost = 1 - rounding_allowance(len(workload)), problem.privacy_cost
     dual = solution.dual_weights
     if dual is None or loss.is_proven_by_shadow_prices:
-        prices = solution.shadow_prices / max(float(np.sum(solution.shadow_prices)), 1.0)
-        in_sum = problem.weights * (1.0 if isinstance(loss, SumOfVariances) else prices)
-        of_residuals = closure.residual_weights(in_sum)
+        prices, of_cells = solution.shadow_prices, solution.cells
+        if of_cells is not None and not isinstance(loss, SumOfVariances):
+            shares = of_cells.prices / max(float(np.sum(of_cells.prices)), 1.0)
+            variances = CellVariances(workload, closure).map(of_cells.tables, of_cells.rows)
+            of_residuals = variances.residual_weights(problem.weights[of_cells.tables] * shares)
+        else:
+            prices = prices / max(float(np.sum(prices)), 1.0)
+            in_sum = problem.weights * (1.0 if isinstance(loss, SumOfVariances) else prices)
+            of_residuals = closure.residual_weights(in_sum)
         return dual_bound(closure.privacy_cost_factor, of_residuals, cost) * lowered
     smallest = smallest_weighted_sum(workload, closure, loss, dual, solution.cells, cost)
     mean = closure.variances(solution.sigma_squared)

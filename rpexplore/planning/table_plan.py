@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from rpexplore.common.numbers import Decimals, normal_quantile, whole_number
+from rpexplore.common.numbers import Decimals, normal_quantile, read_only, whole_number
 from rpexplore.common.text import plural, rounded
 from rpexplore.domain.domain import AttributeIndices, AttributeSet
 from rpexplore.errors import PlanError, WorkloadError
@@ -54,7 +54,7 @@ def noise_of_residuals(
     residuals: int64[n], of the closure; sigma_squared: float64[n], the σ² of each;
     privacy_cost: of the privacy unit; records_factor: how many times that of a record it is
     """
-    if closure.replacement is not None:  # exact totals are the same for all neighbours
+    if closure.replaces:  # exact totals are the same for all neighbours
         moved = ~closure.is_public[residuals]
         residuals, sigma_squared = residuals[moved], sigma_squared[moved]
     return DiscreteNoise.of(
@@ -202,14 +202,19 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
                 "the plan; this file cannot prove it."
             )
         as_here = "that measure the attributes as this one does"
-        if self.closure.panel is not None:
+        if self._is_charged_more:
             as_here = "that are charged as this one is"
         return self.certificate.sentence(as_here if self.restriction else "")
 
     @property
+    def _is_charged_more(self) -> bool:
+        """Whether a bound is charged that no change of records is known to reach."""
+        return self.closure.panel is not None or self.closure.by_residual
+
+    @property
     def restriction(self) -> str:
-        if self.closure.panel is not None:
-            return "tables of people who are charged as here"
+        if self._is_charged_more:
+            return "tables that are charged as here"
         return "tables with their attributes measured as here" if self.closure.strategies else ""
 
     @property
@@ -239,21 +244,40 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
         """The variances of tables in the units of their cells: those with amounts in these."""
         return self.table_variances.in_units(self.workload.units)
 
+    @cached_property
+    def stated_scales(self) -> np.ndarray:
+        """σ² of each residual as errors are stated by it: float64[n_residuals], read-only.
+
+        0 of those that are public: what they are measured with is so small that it is never seen.
+        """
+        return read_only(np.where(self.closure.is_public, 0.0, self.sigma_squared.floats))
+
+    @cached_property
+    def is_exact(self) -> np.ndarray:
+        """Which tables are public, so that they are released without noise: bool[n_tables]."""
+        if self.closure.by_residual:
+            return self.workload.orders == 0
+        return self.closure.incidence @ ~self.closure.is_public == 0
+
     def cell_standard_errors(self, table: AttributeSet) -> np.ndarray:
         """Standard error of every cell of a table of the workload, one axis an attribute."""
         cells = CellVariances(self.workload, self.closure)
         position = self.workload.position(table)
-        return cells.standard_errors_of(position, self.sigma_squared.floats)
+        return cells.standard_errors_of(position, self.stated_scales)
 
     def accuracy_columns(self) -> dict[str, Any]:
         """How accurate every table is, one entry a table: see `item_columns`."""
-        cells, extremes = self.workload.exact_cells, self.variances_in_units.standard_errors
+        cells = self.workload.exact_cells
+
+        def extremes(cell: str) -> np.ndarray:
+            return np.where(self.is_exact, 0.0, self.variances_in_units.standard_errors(cell))
+
         return item_columns(
             self.kind,
             all_titles(self.workload),
             attributes=self.workload.tables,
             cells=cells.astype(np.int64) if max(cells) < 2**63 else self.workload.cells,
-            standard_error=self.standard_errors,
+            standard_error=extremes("mean"),
             smallest_standard_error=extremes("smallest"),
             largest_standard_error=extremes("largest"),
             target=self.workload.targets,
@@ -282,9 +306,8 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
 
     def marginal_noise(self, attributes: AttributeIndices) -> MarginalNoise:
         """The noise of a marginal within some table; raises `WorkloadError` for any other."""
-        sigma_squared = self.sigma_squared.floats
-        residuals = residuals_within(self.closure, attributes)
-        noise = {subset: float(sigma_squared[residual]) for subset, residual in residuals.items()}
+        scales, residuals = self.stated_scales, residuals_within(self.closure, attributes)
+        noise = {subset: float(scales[residual]) for subset, residual in residuals.items()}
         closure = self.closure
         return MarginalNoise(self.domain, attributes, closure.strategies, noise, closure.trees)
 
@@ -307,7 +330,7 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
             indices = query_attributes(self.domain, attributes)
             position = self.workload.find(indices)
             if position is not None:
-                error = float(self.largest_standard_errors[position])
+                error = float(self.largest_standard_errors[position] * ~self.is_exact[position])
             else:
                 names = [self.domain.names[index] for index in indices]
                 error = float(np.sqrt(self.largest_variance(names)))
@@ -402,7 +425,10 @@ def plan_summary(plan: "TablePlan") -> str:
             plan.largest_standard_errors, workload.targets, workload.required, workload.describe
         ),
     ]
-    best = plan.variances_in_units.standard_errors("smallest")
+    best, typical, worst = (
+        np.where(plan.is_exact, 0.0, plan.variances_in_units.standard_errors(cell))
+        for cell in ("smallest", "mean", "largest")
+    )
     attributes = workload.orders - workload.is_weighted  # that tables are by
     of_counts = workload.is_weighted & ~workload.has_means
     for of, counted in (("cell", ~workload.has_amounts), ("weighted count", of_counts)):
@@ -416,8 +442,8 @@ def plan_summary(plan: "TablePlan") -> str:
             tables = (attributes == order) & counted
             rows.append(
                 f"    {order:>10} {np.count_nonzero(tables):>9,} {best[tables].min():>10.4g} "
-                f"{np.median(plan.standard_errors[tables]):>10.4g} "
-                f"{plan.largest_standard_errors[tables].max():>10.4g}"
+                f"{np.median(typical[tables]):>10.4g} "
+                f"{worst[tables].max():>10.4g}"
             )
     return "\n".join([*rows, *_lines_of_sums(plan)])
 

@@ -426,10 +426,14 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     if has_levels:
         closure = _with_stated_prices(closure, not_negative(content["record_prices"], "price"))
     budget = Budget.from_json(content["budget"])
-    if any((key in content) != budget.replaces for key in _OF_REPLACING):
+    is_simple = workload.is_marginals and not has_levels
+    by_residual = budget.replaces and not is_simple
+    if by_residual and budget.exact:
+        raise PlanError("exact totals must be of a plan whose tables are all of single values.")
+    if any((key in content) != (budget.replaces and is_simple) for key in _OF_REPLACING):
         raise PlanError(
-            f"{' and '.join(_OF_REPLACING)} must be there where neighbours replace a record, and "
-            "nowhere else."
+            f"{' and '.join(_OF_REPLACING)} must be there where neighbours replace a record and "
+            "all tables are of single values, and nowhere else."
         )
     if ("period_prices" in content) != (budget.period is not None):
         raise PlanError("period_prices must be there in a panel, and nowhere else.")
@@ -437,12 +441,9 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
         if not workload.is_marginals or has_levels or "pilot" in content:
             raise PlanError("a panel must be of tables of single values, without a pilot.")
         closure = closure.in_panel(_panel(content, closure, budget, domain))
-    if budget.replaces:
-        if not workload.is_marginals or has_levels or "pilot" in content:
-            raise PlanError(
-                "neighbours can replace a record only where all tables are of single values, "
-                "without a pilot."
-            )
+    if by_residual:
+        closure = closure.replacing_by_residual(replaces=True)
+    elif budget.replaces:
         exact = exact_totals(workload, budget)
         if exact:
             refuse_unprotected(closure, workload, exact)

@@ -24,9 +24,10 @@ from rpexplore.planning.mechanism.accounting import (
 )
 from rpexplore.planning.mechanism.variances import CELLS, CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
-from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, smallest_weighted_sum
+from rpexplore.planning.part_plan import TITLES, CertifiedPlan, PartPlan, smallest_weighted_sum
 from rpexplore.planning.pilot import dearer_with_pilot, n_pilot_residuals
-from rpexplore.planning.plan import TITLES, Plan
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.replaced_counts import differences_of
 from rpexplore.planning.solvers.kinds_of_records import Limits, minimise_with_kinds
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.queries import cost_bound
@@ -200,7 +201,8 @@ def table_checks(plan: TablePlan, *, strategies: bool) -> tuple[Check, ...]:
         checks.append(_check_pilot(plan))
     if plan.loss.is_proven_by_shadow_prices:
         checks.append(_check_bound_of_shadow_prices(plan))
-        if strategies and plan.closure.strategies and not plan.closure.trees:
+        others = strategies and not plan.closure.by_residual
+        if others and plan.closure.strategies and not plan.closure.trees:
             checks.append(_check_strategies(plan))
     else:
         caps = plan.loss.caps(plan.workload, plan.certificate.limit)
@@ -212,6 +214,10 @@ def table_checks(plan: TablePlan, *, strategies: bool) -> tuple[Check, ...]:
 
 def _check_cost(plan: TablePlan) -> Check:
     """The privacy check of tables, with the dearest replacement found where there are any."""
+    if plan.closure.by_residual:
+        check = privacy_check(plan, privacy_cost_upper_bound(plan.closure, plan.sigma_squared))
+        how = "each residual is charged the most that replacing a record costs in it"
+        return replace(check, finding=f"{check.finding}; {how}")
     if not plan.budget.replaces:
         return privacy_check(plan, privacy_cost_upper_bound(plan.closure, plan.sigma_squared))
     most, found = replacement_cost(plan.closure, plan.sigma_squared)
@@ -531,6 +537,11 @@ def query_checks(plan: QueryPlan, *, strategies: bool) -> tuple[Check, ...]:
     """
     columns = plan.strategy.integers.astype(object)  # Python's integers, which do not overflow
     squared = int(np.max(np.sum(columns * columns, axis=0)))
+    if plan.budget.replaces:
+        squared = max(
+            int(np.max(np.sum((columns - columns[:, [cell]]) ** 2, axis=0)))
+            for cell in np.unique(plan.strategy.integers, axis=1, return_index=True)[1]
+        )
     cost = Fraction(squared) / plan.gamma_squared
     checks = [
         privacy_check(plan, cost),
@@ -578,7 +589,10 @@ def _check_counts_bound(plan: QueryPlan) -> Check:
     prices, weights = certificate.shadow_prices[charged], plan.cell_weights
     if any(abs(float(np.sum(shares)) - 1) > PRICE_TOLERANCE for shares in (prices, weights)):
         return Check("optimality", False, "the shadow prices or cell weights do not sum to 1")
-    cost = cost_bound(queries.coefficients, queries.targets, prices, weights)
+    coefficients = queries.coefficients
+    if plan.cell_pairs is not None:
+        coefficients = differences_of(queries, plan.cell_pairs)
+    cost = cost_bound(coefficients, queries.targets, prices, weights)
     bound = objective.bound(cost / float(plan.budget.record_privacy_cost), prices)
     met = " that meets all targets" if objective is TARGETS_THEN_SUM else ""
     ratio = objective.description.removeprefix("the ").partition(" of ")[0]

@@ -1,13 +1,15 @@
 """Budget: how much privacy loss a release may cause, and to whom the promise is made."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+from unicodedata import normalize
 
 from rpexplore.common.json_fields import check_keys, refusing, text_of
 from rpexplore.common.numbers import Exact, exact_fraction, exact_text, shown, whole_number
-from rpexplore.common.text import joined, plural
+from rpexplore.common.text import joined, plural, plural_noun, with_article
 from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions
 from rpexplore.privacy.discrete_noise import DiscreteNoise, gaussian_cost, proven_epsilon
@@ -17,6 +19,7 @@ ADD_REMOVE, REPLACE = "add-remove", "replace"
 NEIGHBOURS = (ADD_REMOVE, REPLACE)
 """How two data sets differ that a release must hardly tell apart: by one unit of privacy more, or
 by what the records of one unit hold, where the number of records is public."""
+_NOUN = re.compile(r"[^\W\d_](?:[^\W\d_]|[ '’-](?=[^\W\d_])){0,39}")
 _LEAST_COST = Fraction(1, 10**100)  # for a record; noise scales of less leave what floats hold
 
 
@@ -41,6 +44,14 @@ class Budget:
     neighbours replace what records hold only in ways that keep these totals ("replace"), and the
     privacy unit is one record.
 
+    unit_noun: the word for who is protected, in the singular, such as "household" or "patient"; a
+    person, where that is left out, and a record, where each is protected by itself. It changes no
+    number.
+
+    distinct: the column whose distinct values are counted in the place of records, such as the
+    number of a household: one record of each is, so that each is protected, however many records it
+    has. Without a unit_noun the column must be called as one of them is, "household".
+
     Example:
         >>> Budget(rho="0.5", max_records_per_person=2).record_privacy_cost
         Fraction(1, 4)
@@ -52,6 +63,8 @@ class Budget:
     neighbours: str
     period: str | None
     exact: tuple[tuple[str, ...], ...]
+    unit_noun: str | None
+    distinct: str | None
 
     def __init__(
         self,
@@ -65,6 +78,8 @@ class Budget:
         neighbours: str = ADD_REMOVE,
         period: str | None = None,
         exact: Sequence[str | Sequence[str]] = (),
+        unit_noun: str | None = None,
+        distinct: str | None = None,
     ) -> None:
         values = (privacy_cost, rho, mu, epsilon, delta)
         given: dict[str, Any] = dict(zip(_UNITS, values, strict=True))
@@ -90,9 +105,20 @@ class Budget:
         records = whole_number(max_records_per_person)
         if max_records_per_person is not None and (records or 0) < 1:
             raise BudgetError(
-                "The number of records a person may have must be a whole number of at least 1, "
-                f"got {max_records_per_person!r}."
+                f"The number of records a {unit_noun or 'person'} may have must be a whole number "
+                f"of at least 1, got {max_records_per_person!r}."
             )
+        if distinct is not None:
+            is_usual = neighbours == ADD_REMOVE and period is None and not exact
+            if not distinct or records not in (None, 1) or not is_usual:
+                raise BudgetError(
+                    f"Distinct values of {shown(str(distinct))} are counted with neighbours that "
+                    "add or remove one of them, however many records it has; leave out the number "
+                    "of records, the period, exact totals and other neighbours."
+                )
+            distinct, records = normalize("NFC", distinct), 1
+        object.__setattr__(self, "distinct", distinct)
+        object.__setattr__(self, "unit_noun", _checked_noun(unit_noun, records, distinct))
         object.__setattr__(self, "privacy_cost", _cost(given))
         object.__setattr__(self, "stated", tuple(stated.items()))
         object.__setattr__(self, "max_records_per_person", records)
@@ -105,16 +131,18 @@ class Budget:
         if totals and (period is not None or (records or 1) > 1):
             raise BudgetError(
                 f"Exact totals such as {' × '.join(totals[0])} go with one record as the privacy "
-                "unit: it is not known what they leave of the promise to people with several "
-                "records. Leave out the number of records a person may have, or the exact totals."
+                f"unit: it is not known what they leave of the promise to {self.nouns} with "
+                f"several records. Leave out the number of records {with_article(self.holder)} may "
+                "have, or the exact totals."
             )
         object.__setattr__(self, "exact", totals)
         object.__setattr__(self, "neighbours", REPLACE if totals else neighbours)
         if period is not None and (records is None or self.replaces):
             raise BudgetError(
-                f"The period {shown(str(period))} goes with the number of periods that a person "
-                "can have records in (--max-periods, max_records_per_person in Python), and with "
-                "neighbours that add or remove the person."
+                f"The period {shown(str(period))} goes with the number of periods that "
+                f"{with_article(self.holder)} can have records in (--max-periods, "
+                "max_records_per_person in Python), and with neighbours that add or remove the "
+                f"{self.holder}."
             )
         object.__setattr__(self, "period", period)
         if self.record_privacy_cost < _LEAST_COST:
@@ -176,8 +204,25 @@ class Budget:
             neighbours=self.neighbours,
             period=self.period,
             exact=self.exact,
+            unit_noun=self.unit_noun,
+            distinct=self.distinct,
             **stated,
         )
+
+    @property
+    def noun(self) -> str:
+        """The word for who is protected, in the singular: "record", "person", "household"."""
+        return self.unit_noun or _usual_noun(self.max_records_per_person, self.distinct)
+
+    @property
+    def nouns(self) -> str:
+        """The same in the plural: "records", "people", "households"."""
+        return "people" if self.noun == "person" else plural_noun(self.noun)
+
+    @property
+    def holder(self) -> str:
+        """The word for whoever can have several records: "person", "household"."""
+        return self.unit_noun or self.distinct or "person"
 
     @property
     def replaces(self) -> bool:
@@ -240,14 +285,19 @@ class Budget:
     @property
     def unit(self) -> str:
         """The privacy unit, for a sentence."""
+        if self.distinct is not None:
+            return (
+                f"one {self.noun}, counted once by the column {self.distinct!r}, however many "
+                "records it has"
+            )
         if self.max_records_per_person is None:
-            return "one record"
+            return f"one {self.noun}, which is one record" if self.unit_noun else "one record"
         if self.period is not None:
             return (
-                f"one person with at most one record in each {self.period!r} and records in at "
-                f"most {self.max_records_per_person}"
+                f"one {self.noun} with at most one record in each {self.period!r} and records in "
+                f"at most {self.max_records_per_person}"
             )
-        return f"one person with at most {plural(self.max_records_per_person, 'record')}"
+        return f"one {self.noun} with at most {plural(self.max_records_per_person, 'record')}"
 
     def epsilon_text(
         self, rho: Fraction, mode: str = "up", noise: DiscreteNoise | None = None
@@ -280,6 +330,8 @@ class Budget:
             **({"neighbours": self.neighbours} if self.replaces else {}),
             **({} if self.period is None else {"period": self.period}),
             **({"exact": [list(total) for total in self.exact]} if self.exact else {}),
+            **({} if self.unit_noun is None else {"unit_noun": self.unit_noun}),
+            **({} if self.distinct is None else {"distinct": self.distinct}),
         }
 
     @classmethod
@@ -300,6 +352,12 @@ class Budget:
             totals: list[Any] = []
             if isinstance(content, dict) and "exact" in content:
                 known, totals = (*known, "exact"), content["exact"]
+            if isinstance(content, dict) and "unit_noun" in content:
+                known = (*known, "unit_noun")
+                text_of(content, "unit_noun")
+            if isinstance(content, dict) and "distinct" in content:
+                known = (*known, "distinct")
+                text_of(content, "distinct")
             check_keys(content, known, "it")
             stated, written = content["stated"], text_of(content, "privacy_cost")
             if not set(stated) <= set(_UNITS):
@@ -311,7 +369,13 @@ class Budget:
                 neighbours=content.get("neighbours", ADD_REMOVE),
                 period=content.get("period"),
                 exact=totals,
+                unit_noun=content.get("unit_noun"),
+                distinct=content.get("distinct"),
             )
+            if budget.to_json()["max_records_per_person"] != content["max_records_per_person"]:
+                raise BudgetError("its max_records_per_person must be 1 beside distinct values.")
+            if budget.unit_noun != content.get("unit_noun"):
+                raise BudgetError("its unit_noun must be left out where it is the usual word.")
             if "exact" in content and (
                 not totals or budget.to_json().get("exact") != totals or "neighbours" not in content
             ):
@@ -335,6 +399,28 @@ class Budget:
             )
         object.__setattr__(budget, "privacy_cost", cost)
         return budget
+
+
+def _usual_noun(records: int | None, distinct: str | None) -> str:
+    """The word for who is protected where none is stated."""
+    return distinct or ("record" if records is None else "person")
+
+
+def _checked_noun(noun: str | None, records: int | None, distinct: str | None) -> str | None:
+    """The word for who is protected; None for the usual one. Raises `BudgetError`."""
+    if noun is None and distinct is not None and not re.fullmatch("[a-z]{3,40}", distinct):
+        raise BudgetError(
+            f"The column {shown(distinct)!r} does not say what is counted; give the word for one "
+            "of them, such as household (--unit, in Python unit_noun)."
+        )
+    if noun is None or noun == _usual_noun(records, distinct):
+        return None
+    if not (isinstance(noun, str) and _NOUN.fullmatch(noun)):
+        raise BudgetError(
+            "The word for who is protected must be a noun in the singular, such as household, of "
+            f"at most 40 letters, got {shown(str(noun))}."
+        )
+    return noun
 
 
 def change_of(

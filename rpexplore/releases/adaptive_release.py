@@ -41,6 +41,7 @@ from rpexplore.releases.manifest import TableFiles, file_entry
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
 from rpexplore.releases.readme import adaptive_readme
+from rpexplore.releases.residual_files import StoredResiduals, residual_files, write_residuals
 from rpexplore.releases.table_cells import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
@@ -58,7 +59,6 @@ from rpexplore.releases.table_cells import (
     table_path,
     write_table,
 )
-from rpexplore.releases.table_release import StoredResiduals, residual_files, write_residuals
 
 # ---- Adaptive tables of a release: what is counted, measured and written, and their folder
 # `rounds`.

@@ -14,11 +14,10 @@ import numpy as np
 
 from rpexplore.common.numbers import Exact, exact_fraction
 from rpexplore.common.processes import Progress, part_of_progress
-from rpexplore.common.text import data_size, joined, plural, text_of_path
+from rpexplore.common.text import data_size, joined, plural, text_of_path, with_article
 from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.data.source import COUNTING, PersonRule, weight_note
+from rpexplore.data.source import COUNTING, weight_note
 from rpexplore.domain.domain import formulas_warning
-from rpexplore.domain.universe import Comparison, Joined, Universe
 from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
 from rpexplore.planning.plan import LAST_OF_VERSION_1, Plan, is_plan_of_version_1
@@ -67,6 +66,7 @@ from rpexplore.releases.measurement_file import (
     read_booking,
     write_booking,
 )
+from rpexplore.releases.persons import one_of_each, refuse_differing, refuse_more_in_a_period
 from rpexplore.releases.pilot import pilot_folder
 from rpexplore.releases.readme import COUNTED_IMPOSSIBLE
 from rpexplore.releases.release_steps import (
@@ -98,8 +98,14 @@ class ChargedRun:
     """
 
     def __init__(self, plan: Plan, data: AnySource, output: Path, options: RunOptions) -> None:
+        rule = options.person_rule
+        if plan.budget.distinct is not None:
+            rule = one_of_each(plan.budget, rule)
+        if rule is not None:  # which is then called as the plan calls whom it protects
+            rule = replace(rule, noun=plan.budget.noun)
+            options = replace(options, person_rule=rule)
         self._plan, self._output, self._options = plan, output, options
-        self.steps, rule = PlanSteps.of(plan), options.person_rule
+        self.steps = PlanSteps.of(plan)
         self.pilot_only = options.pilot_only
         check_new(output, drawn=NOTE)
         self._n_bytes = self.steps.n_bytes(
@@ -110,13 +116,14 @@ class ChargedRun:
         self._record_limit = _record_limit(plan, options.limit_rho)
         if rule is not None and plan.budget.period is not None and rule.excess != "refuse":
             raise ReleaseError(
-                "In a panel more records of a person than the plan protects are refused, and not "
-                "left out: which of them are counted would depend on the others."
+                f"In a panel more records of {with_article(plan.budget.noun)} than the plan "
+                "protects are refused, and not left out: which of them are counted would depend "
+                "on the others."
             )
         if rule is not None and rule.most != plan.budget.max_records_per_person:
             raise ReleaseError(
-                f"The plan protects {plan.budget.unit}, and the rule for persons allows "
-                f"{plural(rule.most, 'record')} of each; make both the same."
+                f"The plan protects {plan.budget.unit}, and the rule for {plan.budget.nouns} "
+                f"allows {plural(rule.most, 'record')} of each; make both the same."
             )
         refuse_false_claims(plan)
         for steps in self.steps.parts:
@@ -187,7 +194,9 @@ class ChargedRun:
                 of_part.forget()
             del counts
         if self._plan.budget.period is not None and options.person_rule is not None:
-            self._refuse_more_in_a_period(options.person_rule, n_records)
+            refuse_more_in_a_period(self._plan, self._source, options, n_records)
+        if self._plan.budget.distinct is not None:
+            refuse_differing(self._plan, self._source, options, n_records)
         if not options.count_impossible:
             domain = self._plan.domain
             for tables in self._impossible.passes():
@@ -196,42 +205,6 @@ class ChargedRun:
                 )
                 self._impossible.look_at(domain, counts)
             self._impossible.refuse()
-
-    def _refuse_more_in_a_period(self, rule: PersonRule, n_records: int) -> None:
-        """Raise `DataError` if a person has several records in one period of a panel.
-
-        Each period is counted by itself, with one record allowed to a person. Together these must
-        be all records, or one of them was not looked at.
-        """
-        domain, options, period = self._plan.domain, self._options, self._plan.budget.period
-        assert period is not None
-        attribute, universe, n_in_periods = domain[period], self._plan.universe, 0
-        takers = options.takers(domain)
-        if universe is not None and period in universe.columns:
-            raise ReleaseError(
-                f"The universe of the plan is about {period!r}, so that records of a person in one "
-                "period cannot be looked for; leave --person-id out, or plan without that universe."
-            )
-        for code in range(attribute.size):
-            attributes = (attribute,) if universe is None else (*universe.attributes, attribute)
-            within = Comparison(len(attributes) - 1, frozenset({code}))
-            condition = within if universe is None else Joined("and", (universe.condition, within))
-            takers["universe"] = Universe(f"{period}, value {code + 1}", attributes, condition)
-            try:
-                counts = self._source.count(
-                    domain, [()], **takers, person_rule=replace(rule, most=1, excess="refuse")
-                )
-            except DataError as error:
-                raise DataError(
-                    f"{error} The plan allows a person one record in each {period!r}."
-                ) from None
-            n_in_periods += counts.n_records
-        if n_in_periods != n_records:
-            raise DataError(
-                f"Not every record has one of the listed values of {period!r} as it is written in "
-                "the codebook, so that records of a person in one period cannot be looked for; "
-                "write these values alike, or leave --person-id out."
-            )
 
     @property
     def origin(self) -> Mapping[str, Any]:
@@ -251,12 +224,14 @@ class ChargedRun:
         by_rule = "" if rule is None else f" {rule.text}"
         if rule is not None and rule.excess == "keep first":
             by_rule += (
-                " That protects persons, as the plan says, and what the ledger adds up for one "
-                "record holds for persons alone: a single record of somebody with more may cost "
-                "up to four times as much, as another one takes its place."
+                f" That protects {self._plan.budget.nouns}, as the plan says, and what the ledger "
+                f"adds up for one record holds for {self._plan.budget.nouns} alone: a single "
+                "record of one with more may cost up to four times as much, as another one takes "
+                "its place."
             )
         if rule is None and most is not None:
-            by_rule = f" That nobody has more than {plural(most, 'record')} is taken for granted."
+            limit = f"more than {plural(most, 'record')}"
+            by_rule = f" That no {self._plan.budget.noun} has {limit} is taken for granted."
         takes = [
             what
             for what, takers in (
@@ -324,7 +299,7 @@ class ChargedRun:
         approvals = self._options.approvals
         if self._entry is None or approvals:  # as they were booked, if they were
             write_approvals(folder, approvals)
-        coming = self._plan.record_rho if self._entry_id is None else None
+        coming = self._plan if self._entry_id is None else None
         is_noted_again = note_account(self.ledger, self._source, coming)
         if self._entry_id is None:
             n_entries = self.ledger.n_entries()

@@ -34,8 +34,8 @@ from rpexplore.errors import (
     RpexploreError,
     WorkloadError,
 )
-from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.plan import LAST_OF_VERSION_1, TITLES, Plan
+from rpexplore.planning.part_plan import TITLES, PartPlan
+from rpexplore.planning.plan import LAST_OF_VERSION_1, Plan
 from rpexplore.releases.approvals import (
     APPROVALS,
     facts_in_folder,
@@ -93,6 +93,10 @@ EXACT = "exact_totals"
 """The key of a manifest with the totals that are released as they are; there if there are any."""
 PERIOD = "period"
 """The key of a manifest for the attribute of which a person has one record for each value."""
+UNIT_NOUN = "unit_noun"
+"""The key of a manifest for the word for who is protected; there if it is no usual one."""
+DISTINCT = "count_distinct"
+"""The key of a manifest for the column whose distinct values were counted; there if they were."""
 UNIVERSE = "universe"
 """The key of a manifest for which records were counted; there if not all were."""
 _STATED = (*_TEXTS, "unknown_values", "plan_sha256", "rho", "max_records_per_person")
@@ -372,7 +376,7 @@ class Release(SeveralParts):
         folder = Path(folder)
         _refuse_version_1(folder)
         # Only releases of which it is true say that they were approved, or what they counted.
-        of_plan = (UNIVERSE, NEIGHBOURS, PERIOD, EXACT)
+        of_plan = (UNIVERSE, NEIGHBOURS, PERIOD, EXACT, UNIT_NOUN, DISTINCT)
         optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE, *of_plan}
         stated = (*_STATED, *(optional & read_manifest(folder).keys()))
         manifest = checked_folder(folder, FORMAT, _NOUN, stated)
@@ -487,6 +491,8 @@ def _facts_of(plan: Plan) -> dict[str, Any]:
         **({} if plan.universe is None else {UNIVERSE: plan.universe.text}),
         **({} if plan.budget.period is None else {PERIOD: plan.budget.period}),
         **({NEIGHBOURS: plan.budget.neighbours} if plan.budget.replaces else {}),
+        **({} if plan.budget.unit_noun is None else {UNIT_NOUN: plan.budget.unit_noun}),
+        **({} if plan.budget.distinct is None else {DISTINCT: plan.budget.distinct}),
         **({EXACT: [list(total) for total in plan.budget.exact]} if plan.budget.exact else {}),
     }
 

@@ -339,13 +339,15 @@ class MarginalEstimate:
     def values(self) -> np.ndarray:
         """The counts of the single values, float64, one axis an attribute."""
         noise = self.noise
-        return marginal(
+        values = marginal(
             noise.attributes,
             noise.domain.sizes,
             self.contributions,
             noise.strategies,
             noise.trees,
         )
+        # Counts without noise are whole numbers, of which sums of floats are off by a rounding.
+        return values if any(noise.sigma_squared.values()) else np.rint(values)
 
     @property
     def marginal(self) -> Marginal:
@@ -373,4 +375,8 @@ class MarginalEstimate:
         values = self.values
         for attribute in self.noise.attributes:
             values = np.tensordot(vectors[attribute], values, axes=(0, 0))
-        return Answer(float(values), float(np.sqrt(variance)))
+        is_whole = all(np.array_equal(vector, np.rint(vector)) for vector in vectors.values())
+        value = float(values)
+        if variance == 0 and is_whole:  # such as a sum of exact totals
+            value = float(np.rint(value))
+        return Answer(value, float(np.sqrt(variance)))

@@ -104,7 +104,7 @@ def rehearse(
     ]
     counts = expected.fitted(workload.domain).counts_of(attributes)
     values = answers(_noisy_marginal(plan, position, indices, counts), matrices)
-    variances = CellVariances(workload, closure).variances_of(position, plan.sigma_squared.floats)
+    variances = CellVariances(workload, closure).variances_of(position, plan.stated_scales)
     labels = [
         label_columns(attribute, basis) for attribute, basis in zip(attributes, bases, strict=True)
     ]

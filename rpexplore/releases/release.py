@@ -179,7 +179,7 @@ def release(
             charged_run.ledger.name,
             plan.sha256,
             dict(options.unknown_values),
-            person_rule.text if person_rule else "",
+            charged_run.origin["person_rule"],
             draft.sha256,
             escape_formulas,
             parquet_only,

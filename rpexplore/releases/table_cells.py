@@ -247,12 +247,21 @@ ByteField = bytes | np.ndarray
 """Bytes that are the same in all rows, or an item a row."""
 
 
+def smallest_error(variances: np.ndarray) -> float:
+    """The smallest standard error above 0; 0 if there is none."""
+    noisy = variances[variances > 0]
+    return float(np.sqrt(noisy.min())) if noisy.size else 0.0
+
+
 def csv_decimals(smallest_error: float, largest: float) -> int:
     """How many decimals a table has as CSV, 0 or more.
 
     A unit of the last one is at most a millionth of the smallest standard error, unless the largest
-    number (in absolute value) would then have more digits than floats have.
+    number (in absolute value) would then have more digits than floats have. None where all numbers
+    are exact counts, with a standard error of 0.
     """
+    if smallest_error == 0:
+        return 0
     wanted = math.ceil(_PARTS_OF_ERROR - math.log10(smallest_error))
     return max(0, min(wanted, _MOST_DIGITS - len(str(int(largest)))))
 

@@ -14,7 +14,6 @@ pilot.parquet           the same of what a pilot measured, where the plan has on
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
@@ -28,20 +27,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
-from rpexplore.common.numbers import Decimals, distinct_rows
+from rpexplore.common.numbers import Decimals
 from rpexplore.common.processes import Progress, in_order
 from rpexplore.data.source import Counts
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import MEANS, RELEASED, frame_of
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import (
     Where,
-    answers,
     contribution,
     impossible_answers,
-    marginal,
     query_attributes,
     query_matrices,
     residuals_within,
@@ -55,6 +51,7 @@ from rpexplore.planning.pilot import (
 )
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import measurement
+from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
 from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate
 from rpexplore.releases.manifest import TableFiles, WrittenFiles, file_entry
@@ -69,10 +66,8 @@ from rpexplore.releases.measurement import (
     LARGE,
     Part,
     measured_cells,
-    measured_shape,
-    ranges_of,
 )
-from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
+from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.packed_tables import (
     PACKED,
     Figures,
@@ -83,19 +78,26 @@ from rpexplore.releases.packed_tables import (
     write_packed,
 )
 from rpexplore.releases.readme import table_readme
+from rpexplore.releases.residual_files import (
+    PILOT,
+    PilotedFile,
+    StoredResiduals,
+    measurements_of,
+    residual_files,
+    together,
+    write_residuals,
+)
 from rpexplore.releases.table_cells import (
     MEANS_FOLDER,
     TABLES,
     Labels,
-    check_schema,
     csv_decimals,
     files_of_tables,
     label_columns,
-    not_what_was_written,
     pieces_of_cells,
     read_rows,
-    refuse_gaps,
     rows_of_columns,
+    smallest_error,
     table_path,
     table_paths,
     write_table,
@@ -500,8 +502,7 @@ class TableWriter:
 
     def _figures_of(self, position: int) -> Figures:
         if self._common_errors is None:
-            scales = self.plan.sigma_squared.floats
-            errors = np.sqrt(self._cells.variances_of(position, scales))
+            errors = np.sqrt(self._cells.variances_of(position, self.plan.stated_scales))
         else:
             errors = self._common_errors[position]
         impossible = None
@@ -514,7 +515,7 @@ class TableWriter:
         """The standard error of all cells of each table, where those of a table are alike."""
         if not self.plan.workload.is_marginals:
             return None
-        return np.sqrt(self.plan.closure.variances(self.plan.sigma_squared.floats))
+        return np.sqrt(self.plan.closure.variances(self.plan.stated_scales))
 
     def _write(self, position: int, names: Sequence[str]) -> list[dict[str, Any]]:
         workload = self.plan.workload
@@ -524,7 +525,7 @@ class TableWriter:
             self._labels.of(basis_index)
             for basis_index in workload.attribute_basis_index[position, : values.ndim].tolist()
         ]
-        variances = self._cells.variances_of(position, self.plan.sigma_squared.floats)
+        variances = self._cells.variances_of(position, self.plan.stated_scales)
         if units.ndim and np.any(units != 1):
             variances = variances * units**2
         figures = RELEASED
@@ -542,7 +543,7 @@ class TableWriter:
             position,
             names,
             pieces,
-            decimals=csv_decimals(np.sqrt(variances.min()), max(-values.min(), values.max())),
+            decimals=csv_decimals(smallest_error(variances), max(-values.min(), values.max())),
             escape_formulas=self._escape_formulas,
             with_csv=self._with_csv,
         )
@@ -601,334 +602,3 @@ class TableWriter:
             write_residuals(self._measurements.pilot, self.folder, PILOT, pilot)
             entries.append(file_entry(self.folder, PILOT))
         return entries
-
-
-# ---- What a pilot measured, with what was measured after it.
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PilotedFile(MeasuredFile):
-    """The measured residuals of a plan with a pilot: of those measured twice the mean.
-
-    numbers  those after the pilot; closure: as of all
-    pilot    what the pilot measured
-    weights  float64[n_residuals]: of the pilot's figures in the mean
-    """
-
-    pilot: MeasuredFile
-    weights: np.ndarray
-
-    def stacked(self, residuals: np.ndarray) -> np.ndarray:
-        """The means of residuals of one shape, int64[m]: float64[m, …]; int64 without a pilot."""
-        rest = super().stacked(residuals)
-        if not self.weights[residuals[0]]:  # those of one shape all have one, or none
-            return rest
-        weights = self.weights[residuals].reshape(-1, *([1] * (rest.ndim - 1)))
-        return together(self.pilot.stacked(residuals), rest, weights)
-
-
-def measurements_of(plan: TablePlan, measured: Measured) -> MeasuredFile:
-    """What was measured for a plan, with its pilot if it has one."""
-    if plan.pilot is None:
-        return MeasuredFile(measured, plan.closure)
-    pilot = MeasuredFile(measured, plan.closure)
-    n_pilot = int(pilot.starts[n_pilot_residuals(plan.closure)])
-    rest = replace(measured, start=measured.start + n_pilot)
-    return PilotedFile(rest, plan.closure, pilot, pilot_weights(plan))
-
-
-def together(pilot: np.ndarray, rest: np.ndarray, weights: float | np.ndarray) -> np.ndarray:
-    """The mean of what was measured twice; weights: of the pilot's figures."""
-    return rest + weights * (pilot - rest)
-
-
-# ---- The tables of a release from its measurements, several at a time where they are alike.
-#
-# Alike are residuals, or tables, whose attributes are measured, and asked for, alike along every
-# axis: what is done to one is done to a stack of them.
-
-
-_MOST_KEPT = 400_000_000  # bytes
-_CELLS_AT_ONCE = 1 << 17  # of a stack, which stays in the cache
-_STACKS_KEPT = 8
-
-
-class Contributions:
-    """What each residual of a plan adds to its tables, and the tables.
-
-    What several tables need is kept, up to 400 MB. Several threads may use it at a time.
-    """
-
-    def __init__(self, plan: TablePlan, measurements: MeasuredFile) -> None:
-        self._plan, self._measurements = plan, measurements
-        self._query_matrices = query_matrices(plan.workload)
-        self._kept: dict[int, np.ndarray] = {}
-        self._stacks: OrderedDict[int, np.ndarray] = OrderedDict()
-        self._lock = threading.RLock()
-
-    def answers(self, table: int) -> np.ndarray:
-        """The unbiased answers of a table of the workload: float64, one axis an attribute.
-
-        Best asked for in the order of the workload: tables alike that follow each other are
-        computed together.
-        """
-        values = self._in_stack(table)
-        # Exact totals are whole numbers, of which sums of floats are off by a rounding.
-        return np.rint(values) if self._is_exact[table] else values
-
-    @cached_property
-    def _is_exact(self) -> np.ndarray:
-        """Which tables are exact totals, or inside of one: bool[n_tables]."""
-        workload, exact = self._plan.workload, self._plan.closure.exact_totals
-        is_exact = np.zeros(len(workload), dtype=bool)
-        for total in exact:
-            single = np.flatnonzero(np.array(workload.domain.sizes) == 1)
-            inside = np.isin(workload.members, [-1, *total, *single.tolist()])
-            is_exact |= np.all(inside, axis=1)
-        return is_exact
-
-    def _in_stack(self, table: int) -> np.ndarray:
-        stack = int(self._stack_of[table])
-        first, stop = np.searchsorted(self._stack_of, [stack, stack + 1]).tolist()
-        if stop - first == 1:  # without waiting for others
-            return self._answers(np.array([table]))[0]
-        with self._lock:
-            if stack not in self._stacks:
-                self._stacks[stack] = self._answers(np.arange(first, stop))
-                if len(self._stacks) > _STACKS_KEPT:
-                    self._stacks.popitem(last=False)
-            return self._stacks[stack][table - first]
-
-    def impossible(self, table: int) -> np.ndarray | None:
-        """Which answers of a table count no possible record; None if all count some."""
-        workload = self._plan.workload
-        return impossible_answers(
-            workload.domain, workload.attribute_indices(table), self._matrices(table)
-        )
-
-    def _matrices(self, table: int) -> list[QueryMatrix | None]:
-        bases = self._plan.workload.attribute_basis_index[table]
-        return [self._query_matrices[basis] for basis in bases if basis >= 0]
-
-    def _answers(self, tables: np.ndarray) -> np.ndarray:
-        """The answers of tables alike, int64[m]: float64[m, …]."""
-        return answers(self._marginals(tables), self._matrices(int(tables[0])))
-
-    def _marginals(self, tables: np.ndarray) -> np.ndarray:
-        """Their marginals by single values: float64[m, …]."""
-        workload, closure = self._plan.workload, self._plan.closure
-        indices = workload.attribute_indices(int(tables[0]))
-        # Column by column the same subsets of the attributes of each.
-        residuals = np.stack([closure.subsets(table) for table in tables.tolist()])
-        parts = {
-            closure.attributes(int(column[0])): self._contributions(column)
-            for column in residuals.T
-        }
-        return marginal(indices, closure.sizes, parts, closure.strategies, closure.trees)
-
-    def _contributions(self, residuals: np.ndarray) -> np.ndarray:
-        """Those of residuals alike, int64[m]: float64[m, …]."""
-        form = int(self._forms[residuals[0]])
-        if not self._are_kept[form]:
-            return self._computed(residuals)
-        with self._lock:
-            if form not in self._kept:
-                self._kept[form] = self._computed(np.flatnonzero(self._forms == form))
-        return self._kept[form][self._rows[residuals]]
-
-    def _computed(self, residuals: np.ndarray) -> np.ndarray:
-        closure, m = self._plan.closure, len(residuals)
-        attributes = closure.attributes(int(residuals[0]))
-        step = max(1, _CELLS_AT_ONCE // int(closure.residual_cells[residuals[0]]))
-        parts = (
-            contribution(
-                self._measurements.stacked(residuals[start : start + step]),
-                attributes,
-                closure.strategies,
-            )
-            for start in range(0, m, step)
-        )
-        if m <= step:
-            return next(parts)
-        computed = np.empty((m, *closure.sizes[list(attributes)]))
-        for start, part in zip(range(0, m, step), parts, strict=True):
-            computed[start : start + step] = part
-        return computed
-
-    @cached_property
-    def _forms(self) -> np.ndarray:
-        """Of each residual a number, the same for those alike: int64[n_residuals]."""
-        closure = self._plan.closure
-        orders = np.count_nonzero(closure.members >= 0, axis=1)
-        return distinct_rows([orders, *closure.attribute_forms[closure.members].T])[1]
-
-    @cached_property
-    def _rows(self) -> np.ndarray:
-        """Which of those alike a residual is: int64[n_residuals]."""
-        order = np.argsort(self._forms, kind="stable")
-        counts = np.bincount(self._forms)
-        rows = np.empty_like(order)
-        rows[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return rows
-
-    @cached_property
-    def _are_kept(self) -> np.ndarray:
-        """Whether residuals of a form are kept, bool: those of several tables, small ones first."""
-        closure = self._plan.closure
-        uses = np.bincount(closure.incidence.indices, minlength=len(closure))
-        n_bytes = 8 * np.bincount(self._forms, closure.residual_cells)
-        are_shared = np.bincount(self._forms, uses > 1) > 0
-        order = np.argsort(np.where(are_shared, n_bytes, np.inf), kind="stable")
-        fit = np.empty_like(are_shared)
-        fit[order] = np.cumsum(n_bytes[order]) <= _MOST_KEPT
-        return are_shared & fit
-
-    @cached_property
-    def _stack_of(self) -> np.ndarray:
-        """The tables that are computed together, as ascending numbers: int64[n_tables]."""
-        workload, closure = self._plan.workload, self._plan.closure
-        is_single = [basis.is_identity for _, basis in workload.attribute_bases]
-        bases = np.where([*is_single, True], -1, np.arange(len(is_single) + 1))
-        forms = [
-            workload.orders,
-            *closure.attribute_forms[workload.members].T,
-            *bases[workload.attribute_basis_index].T,
-        ]
-        alike = distinct_rows(forms)[1]
-        n_cells = np.maximum(workload.cells, workload.counted_cells)
-        pieces = np.cumsum(n_cells) // _CELLS_AT_ONCE
-        begins = (np.diff(alike) != 0) | (np.diff(pieces) != 0)
-        return np.concatenate([[0], np.cumsum(begins)])
-
-
-# ---- The files of what was measured: one, or a folder of several, which programs read as one.
-
-
-_NAME = "residuals"
-PILOT = "pilot.parquet"
-_ROWS_PER_FILE = 100_000_000  # or those of one residual that has more; of the format
-_COLUMNS = {"residual": pa.int32(), "cell": pa.int64(), "measured": pa.int64()}
-_SCHEMA = pa.schema(list(_COLUMNS.items()))
-_ROWS_AT_ONCE = 1 << 20
-_ROWS_IN_GROUP = 1 << 14  # what is read, at least, to have one residual
-_SMALL_STEPS = "DELTA_BINARY_PACKED"
-_MANY_GROUPS = 64  # that are read in threads
-_NOT_IN_ORDER = "each number must be in it once, in order"
-
-
-def residual_files(closure: Closure) -> dict[str, range]:
-    """The files of what was measured, and the residuals in each, which follow each other.
-
-    One file, `residuals.parquet`, or where it would have more than 100 million rows several in the
-    folder `residuals`.
-    """
-    ranges = ranges_of(measured_cells(closure), _ROWS_PER_FILE)
-    if len(ranges) == 1:
-        return {f"{_NAME}.parquet": ranges[0]}
-    return {f"{_NAME}/{number:04d}.parquet": items for number, items in enumerate(ranges)}
-
-
-def write_residuals(measurements: MeasuredFile, folder: Path, path: str, residuals: range) -> None:
-    """Write one of the `residual_files` into the folder of a part."""
-    starts = measurements.starts
-    (folder / path).parent.mkdir(parents=True, exist_ok=True)
-    first, last = starts[[residuals.start, residuals.stop]].tolist()
-    options: dict[str, Any] = {
-        "use_dictionary": ["residual"],
-        "column_encoding": {"cell": _SMALL_STEPS},
-        "write_statistics": ["residual"],
-    }
-    with pyarrow.parquet.ParquetWriter(folder / path, _SCHEMA, **options) as writer:
-        for start in range(first, last, _ROWS_AT_ONCE):
-            stop = min(start + _ROWS_AT_ONCE, last)
-            within = np.diff(np.clip(starts, start, stop))
-            residual = np.repeat(np.arange(len(within), dtype=np.int32), within)
-            columns = [
-                pa.array(residual),
-                pa.array(np.arange(start, stop) - starts[residual]),
-                pa.array(measurements.numbers.read(start, stop)),
-            ]
-            rows = pa.record_batch(columns, schema=_SCHEMA)
-            writer.write_batch(rows, row_group_size=_ROWS_IN_GROUP)
-
-
-@dataclass(frozen=True, eq=False)
-class StoredResiduals:
-    """What a finished release has measured, in whichever files.
-
-    Any of it is read without the rest: where a residual begins follows from the plan.
-    """
-
-    folder: Path
-    closure: Closure
-    file: str = ""  # the one that has them, if it is not those of `residual_files`
-
-    def measured(self, residuals: Sequence[int]) -> dict[int, np.ndarray]:
-        """What was measured of these residuals: int64, one axis an attribute.
-
-        Raises `ReleaseError` for files that do not hold it once, in order.
-        """
-        measured = {}
-        for path, within in self._files.items():
-            if wanted := [residual for residual in residuals if residual in within]:
-                measured |= self._in_file(path, wanted)
-        return measured
-
-    @cached_property
-    def _files(self) -> dict[str, range]:
-        if self.file:
-            return {self.file: range(n_pilot_residuals(self.closure))}
-        return residual_files(self.closure)
-
-    @cached_property
-    def _starts(self) -> np.ndarray:
-        """Where each residual begins in the list, and the end: int64[n_residuals + 1]."""
-        return np.concatenate([[0], np.cumsum(measured_cells(self.closure))])
-
-    @cached_property
-    def _footers(self) -> dict[str, "tuple[pyarrow.parquet.FileMetaData, np.ndarray]"]:
-        """Path -> the footer of the file; where its row groups begin, and the last one ends."""
-        return {}
-
-    def _footer(self, name: str) -> "tuple[pyarrow.parquet.FileMetaData, np.ndarray]":
-        if name not in self._footers:
-            path, within = self.folder / name, self._files[name]
-            footer = pyarrow.parquet.read_metadata(path)
-            check_schema(path, footer.schema.to_arrow_schema(), _COLUMNS)
-            first, stop = self._starts[[within.start, within.stop]].tolist()
-            if footer.num_rows != stop - first:
-                raise not_what_was_written(path, _NOT_IN_ORDER)
-            sizes = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
-            self._footers[name] = footer, first + np.cumsum([0, *sizes])
-        return self._footers[name]
-
-    def _in_file(self, name: str, residuals: Sequence[int]) -> dict[int, np.ndarray]:
-        path = self.folder / name
-        firsts = self._starts[list(residuals)]
-        stops = self._starts[[residual + 1 for residual in residuals]]
-        try:
-            footer, begins = self._footer(name)
-            of_first = np.searchsorted(begins, firsts, "right") - 1
-            of_last = np.searchsorted(begins, stops - 1, "right")
-            groups = np.unique(np.concatenate([*map(np.arange, of_first, of_last)]))
-            with pa.OSFile(str(path)) as raw:
-                file = pyarrow.parquet.ParquetFile(raw, metadata=footer)
-                stored = file.read_row_groups(
-                    groups.tolist(), columns=[*_COLUMNS], use_threads=len(groups) > _MANY_GROUPS
-                )
-        except (OSError, pa.ArrowException):
-            raise not_what_was_written(path, "it cannot be read any more") from None
-        refuse_gaps(path, stored, _COLUMNS)
-        number, cell, measured = (stored[column].to_numpy() for column in _COLUMNS)
-        # Where the first row of each group is among those that were read, and in the file.
-        sizes = np.diff(begins)[groups]
-        shifts = np.cumsum(sizes) - sizes - begins[groups]
-        at = firsts + shifts[np.searchsorted(groups, of_first)]
-        arrays = {}
-        for residual, start, size in zip(residuals, at.tolist(), stops - firsts, strict=True):
-            rows = slice(start, start + int(size))
-            in_order = np.array_equal(cell[rows], np.arange(size))
-            if not (in_order and np.all(number[rows] == residual)):
-                raise not_what_was_written(path, _NOT_IN_ORDER)
-            arrays[residual] = measured[rows].reshape(measured_shape(self.closure, residual))
-        return arrays

@@ -69,7 +69,7 @@ def counts_report(plan: QueryPlan, given: Given) -> PartReport:
         sections=[
             _counts(plan),
             _accuracy(plan, given.record_noun),
-            _baselines(plan),
+            *([] if plan.budget.replaces else [_baselines(plan)]),
             *([] if isinstance(useful, str) else [_relative_errors(useful)]),
             _targets(plan),
             _profile(plan, given.record_noun),

@@ -175,8 +175,12 @@ def source_of_loss(loss: Loss) -> str:
 def source_of_budget(budget: Budget) -> str:
     """The constructor of a budget, as it was stated."""
     arguments = [f"{name}={literal(typed_text(value))}" for name, value in budget.stated]
-    if budget.max_records_per_person is not None:
+    if budget.distinct is not None:
+        arguments.append(f"distinct={literal(budget.distinct)}")
+    elif budget.max_records_per_person is not None:
         arguments.append(f"max_records_per_person={budget.max_records_per_person}")
+    if budget.unit_noun is not None:
+        arguments.append(f"unit_noun={literal(budget.unit_noun)}")
     if budget.period is not None:
         arguments.append(f"period={literal(budget.period)}")
     if budget.exact:

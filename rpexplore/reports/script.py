@@ -182,8 +182,12 @@ def _budget(budget: Budget) -> list[list[str]]:
     if budget.period is not None:
         options.append(["--period", budget.period])
         options.append(["--max-periods", str(budget.max_records_per_person)])
+    elif budget.distinct is not None:
+        options.append(["--count-distinct", budget.distinct])
     elif budget.max_records_per_person is not None:
         options.append(["--records-per-person", str(budget.max_records_per_person)])
+    if budget.unit_noun is not None:
+        options.append(["--unit", budget.unit_noun])
     for total in budget.exact:
         options.append(["--exact", ",".join(total)])
     if budget.replaces and not budget.exact:

@@ -24,6 +24,7 @@ from rpexplore.common.text import (
     plural,
     rounded,
     small,
+    with_article,
 )
 from rpexplore.figures.chart import Chart, Column
 
@@ -136,7 +137,7 @@ def _compiled_template(name: str) -> list[list[jinja2.Template]]:
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
     environment.globals |= {
         function.__name__: function
-        for function in (capitalised, describe_count, plural, rounded, small)
+        for function in (capitalised, describe_count, plural, rounded, small, with_article)
     }
     blocks = [block.strip("\n").split("\n") for block in text_of_template(name).split("\n\n")]
     return [[environment.from_string(line) for line in block] for block in blocks]

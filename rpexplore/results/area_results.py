@@ -61,11 +61,13 @@ if TYPE_CHECKING:
 class AreaResults(PartReader):
     """A release of tables in areas, or whole counts or best guesses of it, to be walked through.
 
-    whole  the counts, if these are looked at
+    whole   the counts, if these are looked at
+    tables  the unbiased tables without areas that were released with them; None for none
     """
 
     release: TablesInAreas
     whole: AreaCounts | None = None
+    tables: PartReader | None = None
 
     kind: ClassVar[str] = "whole areas"  # what a folder holds; a release has a part "areas"
 
@@ -157,6 +159,11 @@ class AreaResults(PartReader):
         while name in (*self.plan.domain.names, *figures):
             name += " (area)"
         return AreaTables(self, level, areas, name, tuple(int(area) for area in empty))
+
+
+def tables_of(source: PartReader) -> PartReader | None:
+    """The unbiased tables without areas among the parts of a release; None for none."""
+    return next((part for part in source.readers if part.kind == "tables"), None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import permutations
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,11 +15,12 @@ from rpexplore.common.json_fields import text_of
 from rpexplore.common.numbers import exact_text
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import FORMULAS_ESCAPED, joined, text_of_path
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.estimation.table_map import ArrayStore
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.planning.plan import TITLES
+from rpexplore.planning.part_plan import TITLES
 from rpexplore.releases.atomic_folder import check_room
 from rpexplore.releases.finished_release import Release, SeveralParts
 from rpexplore.releases.items import PartReader
@@ -175,6 +177,10 @@ def combine(
     together = list({source.sha256: source for of_kind in sources for source in of_kind}.values())
     if sum(map(bool, sources)) > 1:
         refuse_unlike(together)
+    _refuse_other_readings(
+        [(part.domain, part.sources) for part in estimates]
+        + [(one.plan.domain, [one.source]) for of_kind in measured.values() for one in of_kind]
+    )
     found: list[PartReader] = [combined_tables(estimates, marginals)] if sources[0] else []
     found += [_MAKERS[kind](tuple(releases)) for kind, releases in measured.items() if releases]
     if found[0].kind == "tables" and len(found) == 1:
@@ -209,6 +215,33 @@ def _combinable(results: PartReader) -> list[PartReader]:
     """The parts that can be combined; raises `ReleaseError` where none can."""
     readers = [reader for reader in results.readers if reader.kind in ("tables", *_MAKERS)]
     return readers or [results.unbiased_tables()]
+
+
+def _refuse_other_readings(
+    releases: Sequence[tuple[Domain, Sequence[MeasurementSource]]],
+) -> None:
+    """Raise `ReleaseError` if a text of records was counted as one value and as another one.
+
+    In one release by its codebook, by a recode say, and in the other by its codebook as well, or
+    as a value that takes what is not in the codebook.
+    """
+    for (domain, sources), (other, others) in permutations(releases, 2):
+        for name in set(domain.names) & set(other.names):
+            own, theirs = domain[name].values, other[name].values
+            if not (isinstance(own, Categories) and isinstance(theirs, Categories)):
+                continue
+            if own.values != theirs.values:
+                continue  # refused where cells are combined
+            takers = {one.unknown_values[name] for one in sources if name in one.unknown_values}
+            for text, index in theirs.texts.items():
+                place, value = own.reading(text), theirs.values[index]
+                counted = takers if place is None else {own.values[place]}
+                if counted - {value}:
+                    raise ReleaseError(
+                        f"What records write as {text!r} was counted as {min(counted)!r} of "
+                        f"{name!r} in {sources[0].name!r} and as {value!r} in {others[0].name!r}; "
+                        "combine only releases that count values alike."
+                    )
 
 
 def _measured_releases(part: Any) -> Sequence[MeasuredRelease]:

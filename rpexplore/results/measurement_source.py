@@ -46,6 +46,8 @@ class MeasurementSource:
     neighbours    that the ρ is for, as in a `Budget`
     period        of a panel; "" where records of a person can be any
     exact         the totals that are exact and that neighbours keep, as in a `Budget`
+    unit_noun     the word for the privacy unit; "" for the usual one, as in a `Budget`
+    distinct      the column whose distinct values were counted, as in a `Budget`; "" for none
 
     Raises `BudgetError` for a ρ or a number of records that is not positive.
     """
@@ -64,6 +66,8 @@ class MeasurementSource:
     neighbours: str = ADD_REMOVE
     period: str = ""
     exact: tuple[tuple[str, ...], ...] = ()
+    unit_noun: str = ""
+    distinct: str = ""
 
     def __post_init__(self) -> None:
         Budget(
@@ -72,6 +76,8 @@ class MeasurementSource:
             neighbours=self.neighbours,
             period=self.period or None,
             exact=self.exact,
+            unit_noun=self.unit_noun or None,
+            distinct=self.distinct or None,
         )
 
     @classmethod
@@ -93,12 +99,16 @@ class MeasurementSource:
             neighbours=manifest.get("neighbours", ADD_REMOVE),
             period=manifest.get("period", ""),
             exact=tuple(map(tuple, manifest.get("exact_totals", ()))),
+            unit_noun=manifest.get("unit_noun", ""),
+            distinct=manifest.get("count_distinct", ""),
         )
 
     @property
     def unit(self) -> str:
         """The privacy unit, for a sentence."""
-        return _unit_cost(self.max_records_per_person, self.period).unit
+        return _unit_cost(
+            self.max_records_per_person, self.period, self.unit_noun, self.distinct
+        ).unit
 
     @property
     def is_release(self) -> bool:
@@ -122,6 +132,8 @@ class MeasurementSource:
             **({"neighbours": self.neighbours} if self.neighbours != ADD_REMOVE else {}),
             **({"period": self.period} if self.period else {}),
             **({"exact_totals": [list(one) for one in self.exact]} if self.exact else {}),
+            **({"unit_noun": self.unit_noun} if self.unit_noun else {}),
+            **({"count_distinct": self.distinct} if self.distinct else {}),
         }
 
     @classmethod
@@ -144,6 +156,8 @@ class MeasurementSource:
             neighbours=text_of(content, "neighbours") if "neighbours" in content else ADD_REMOVE,
             period=text_of(content, "period") if "period" in content else "",
             exact=tuple(map(tuple, content.get("exact_totals", ()))),
+            unit_noun=text_of(content, "unit_noun") if "unit_noun" in content else "",
+            distinct=text_of(content, "count_distinct") if "count_distinct" in content else "",
         )
 
 
@@ -161,6 +175,7 @@ class Spent:
     max_records_per_person
                  of it; None if it is one record
     neighbours   of all sources, and the exact totals that these keep
+    unit_noun    the word for it; "" for the usual one
     rhos         what each source adds to it; None where nobody stated it
     """
 
@@ -170,6 +185,7 @@ class Spent:
     rhos: tuple[Fraction | None, ...]
     neighbours: str = ADD_REMOVE
     exact: tuple[tuple[str, ...], ...] = ()
+    unit_noun: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -186,14 +202,17 @@ def spent(sources: Sequence[MeasurementSource]) -> Spent:
     known = [source for source in sources if source.rho is not None]
     limits = [source.max_records_per_person for source in known if source.max_records_per_person]
     most = max(limits, default=None)
-    common = _unit_cost(most, sources[0].period)  # one for all, see `refuse_unlike`
+    noun = next((one.unit_noun for one in sources if one.max_records_per_person == most), "")
+    # The period is one for all, and so is what is counted: see `refuse_unlike`.
+    distinct = next((one.distinct for one in sources if one.distinct), "")
+    common = _unit_cost(most, sources[0].period, noun, distinct)
     rhos = []
     for source in sources:
         factor = _unit_cost(source.max_records_per_person).records_factor
         rhos.append(None if source.rho is None else source.rho * common.records_factor / factor)
     total = sum((rho for rho in rhos if rho is not None), Fraction(0))
     of_all = sources[0]
-    return Spent(total, common.unit, most, tuple(rhos), of_all.neighbours, of_all.exact)
+    return Spent(total, common.unit, most, tuple(rhos), of_all.neighbours, of_all.exact, noun)
 
 
 def facts_of_sources(sources: Sequence[MeasurementSource]) -> dict[str, Any]:
@@ -291,6 +310,11 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
                 f"{sources[0].name!r} protects {sources[0].unit}, and {source.name!r} "
                 f"{source.unit}; combine releases of panels only with those of the same panel."
             )
+        if source.distinct != sources[0].distinct:
+            raise ReleaseError(
+                f"{sources[0].name!r} protects {sources[0].unit}, and {source.name!r} "
+                f"{source.unit}; combine only releases that count the same."
+            )
         if source.neighbours != sources[0].neighbours:
             raise ReleaseError(
                 f"The ρ of {sources[0].name!r} is for neighbours of the kind "
@@ -334,6 +358,14 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
                 )
 
 
-def _unit_cost(max_records_per_person: int | None, period: str = "") -> Budget:
+def _unit_cost(
+    max_records_per_person: int | None, period: str = "", unit_noun: str = "", distinct: str = ""
+) -> Budget:
     """A ρ of 1 for a privacy unit: budgets know what it is called, and what a record costs."""
-    return Budget(rho=1, max_records_per_person=max_records_per_person, period=period or None)
+    return Budget(
+        rho=1,
+        max_records_per_person=max_records_per_person,
+        period=period or None,
+        unit_noun=unit_noun or None,
+        distinct=distinct or None,
+    )

@@ -40,19 +40,17 @@ from rpexplore.domain.result_schema import (
 )
 from rpexplore.domain.values import describe_combinations
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation.nonnegative import (
-    GAP,
+from rpexplore.estimation.nonnegative import GAP, impossible_cells, with_zeros
+from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
+from rpexplore.estimation.smooth_tables import SmoothTables
+from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, TableMap, subsets
+from rpexplore.estimation.whole_numbers import (
     MOST_SEARCHED,
-    impossible_cells,
     nearest_whole,
     parts_of,
     with_columns,
-    with_zeros,
 )
-from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
-from rpexplore.estimation.nonnegative import rounded as whole_numbers
-from rpexplore.estimation.smooth_tables import SmoothTables
-from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, TableMap, subsets
+from rpexplore.estimation.whole_numbers import rounded as whole_numbers
 from rpexplore.planning.mechanism.reconstruction import answers, marginal
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.feasibility import computer_memory
@@ -139,6 +137,7 @@ def postprocess(
             estimates.domain.sizes,
             estimates.strategies,
             zeros=estimates.domain.structural_zeros,
+            kept=estimates.public,
             gap=GAP if gap is None else gap,
             on_progress=on_searched,
         )
@@ -300,6 +299,8 @@ class ProcessedCounts:
         # and what is 0 without a record nearly is.
         if self.is_nonnegative:
             values = np.maximum(values, 0.0)
+        if several in self.estimates.public:
+            values = np.rint(values)
         possible = domain.structural_zeros.possible(attributes)
         return values if possible is None else np.where(possible, values, 0.0)
 

@@ -101,6 +101,39 @@ def said_in_files(folder: Path, manifest: Mapping[str, Any]) -> tuple[str, dict[
     return metadata[LABEL_IN_FILES].decode(), json.loads(metadata[STEPS_IN_FILES])
 
 
+def load_checked(
+    folder: Path,
+    folder_format: tuple[str, int],
+    noun: str,
+    names: Sequence[str],
+    facts_of: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    *,
+    made: str = "tables",
+) -> Mapping[str, Any]:
+    """The manifest of a folder of tables or records that were computed from other ones.
+
+    Raises `ReleaseError` if the folder holds something else, or is not as it was written.
+
+    Args:
+        folder_format: As of `checked_folder`, like `noun` and the names of facts.
+        facts_of: Of the manifest what it must say beside what follows from its sources; may raise
+            any of `UNREADABLE`.
+        made: What was computed, for the guarantee.
+    """
+    manifest = checked_folder(folder, folder_format, noun, names)
+    try:
+        sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
+        facts = {
+            **facts_of(manifest),
+            "guarantee": guarantee(sources, made),
+            **facts_as_worded(manifest),
+        }
+    except UNREADABLE:
+        raise not_as_written(folder, noun, "its manifest has not what it must have") from None
+    check_facts(folder, manifest, facts, noun)
+    return MappingProxyType(manifest)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ProcessedTables(PartReader):
     """The tables of a folder that `processed_folder.postprocess` has written."""

@@ -13,7 +13,7 @@ from rpexplore.releases.finished_release import Release
 from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import MANIFEST, manifest_sha256, read_manifest
 from rpexplore.releases.table_release import TableRelease
-from rpexplore.results.area_results import AreaResults, AreaTables
+from rpexplore.results.area_results import AreaResults, AreaTables, tables_of
 from rpexplore.results.combination import KIND as COMBINED
 from rpexplore.results.combination import PARTS, load_combined, load_unbiased
 from rpexplore.results.estimates.area_counts import KIND as WHOLE_AREA_COUNTS
@@ -67,7 +67,8 @@ def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaRe
     """
     folder = Path(folder)
     if read_manifest(folder).get("format") in (RELEASE[0], COMBINED[0]):
-        return AreaResults(load_any_results(folder).area_tables())
+        results = load_any_results(folder)
+        return AreaResults(results.area_tables(), tables=tables_of(results))
     whole = AreaCounts.load(folder)
     sources = whole.manifest["sources"]
     beside = [folder.parent / source["name"] for source in sources]
@@ -81,7 +82,8 @@ def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaRe
             f"The whole counts in {str(folder)!r} need the {origin} that they were made of "
             f"({names}), which holds the areas; put its folder beside them."
         )
-    return AreaResults(load_any_results(release).area_tables(), whole)
+    results = load_any_results(release)
+    return AreaResults(results.area_tables(), whole, tables_of(results))
 
 
 def source_folder(

@@ -27,9 +27,11 @@ from rpexplore.planning.mechanism.reconstruction import (
 )
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.pilot import n_pilot_residuals
+from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate, PartReader
 from rpexplore.releases.measurement import measured_shape
+from rpexplore.releases.residual_files import residual_files
 from rpexplore.releases.table_cells import (
     Labels,
     check_schema,
@@ -37,7 +39,7 @@ from rpexplore.releases.table_cells import (
     not_what_was_written,
     refuse_gaps,
 )
-from rpexplore.releases.table_release import TableRelease, residual_files
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.measurement_source import (
     MeasurementSource,
     Spent,
@@ -239,6 +241,22 @@ class Estimates(PartReader):
         """These, as the tables of what is combined; None of other parts."""
         return self if kind == self.kind else None
 
+    @cached_property
+    def public(self) -> frozenset[AttributeIndices]:
+        """Those of `contributions` that are exact: public where neighbours replace records.
+
+        The number of records, and all within exact totals. Their variance stands for 0.
+        """
+        total = self.spent
+        if total.neighbours == ADD_REMOVE:
+            return frozenset()
+        totals = [set(map(self.domain.position, names)) for names in total.exact]
+        return frozenset(
+            subset
+            for subset in self.variances
+            if not subset or any(set(subset) <= one for one in totals)
+        )
+
     @property
     def spent(self) -> Spent:
         """What was spent on everything that was measured, exact, and for whom."""
@@ -346,7 +364,10 @@ class Estimates(PartReader):
                 "nothing is known of them together; ask for fewer of them."
             )
         within = list(subsets(several))
-        sigma_squared = {subset: float(self.variances[subset]) for subset in within}
+        sigma_squared = {
+            subset: 0.0 if subset in self.public else float(self.variances[subset])
+            for subset in within
+        }
         return MarginalEstimate(
             MarginalNoise(self.domain, attributes, self.strategies, sigma_squared),
             {subset: self.contributions[subset] for subset in within},

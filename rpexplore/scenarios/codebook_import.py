@@ -3,15 +3,13 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from rpexplore.common.files import file_bytes, utf8_text
+from rpexplore.common.files import utf8_text
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import is_text, plural
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
-from rpexplore.domain.codebook_formats import dictionary_kind, draft_of_file
 from rpexplore.domain.domain import (
     Domain,
     completed,
@@ -20,7 +18,6 @@ from rpexplore.domain.domain import (
     to_complete,
 )
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
-from rpexplore.domain.stated_schema import schema_in_json
 from rpexplore.domain.values import combination_from_text, stated_combinations
 from rpexplore.errors import DomainError
 from rpexplore.planning.table_plan import TablePlan
@@ -91,46 +88,6 @@ def describe_codebook(domain: Domain, kind: str) -> str:
     text = f"{kind}: {plural(len(domain), 'attribute')}, {plural(values_in_all(domain), 'value')}"
     grouped = sum(bool(attribute.groups) for attribute in domain)
     return f"{text}, {grouped} with groups." if grouped else f"{text}."
-
-
-def describe_left_out(without_values: Mapping[str, str], *, is_draft: bool = False) -> str:
-    """Which attributes of a codebook are left out, for it lists no values: {name: its type}.
-
-    is_draft: whether the file is no codebook of ours, but a dictionary with labels
-    """
-    names = [f"{shown(name)} (type {shown(kind)})" for name, kind in without_values.items()]
-    more = f" and {len(names) - 4:,} more" if len(names) > 4 else ""
-    remedy = (
-        "Give constraints.enum, bins, or a minimum and maximum of whole numbers or days there, or "
-        "add them in the grid."
-    )
-    if is_draft:
-        remedy = "Give two of their values or more a label there, or add them to the codebook."
-    return (
-        f"Left out, because the file lists no values for them: {', '.join(names[:4])}{more}. "
-        f"{remedy}"
-    )
-
-
-def remarks_on_codebook(path: Path, resource: str | None = None) -> list[str]:
-    """What to look at before the codebook in this file is used.
-
-    resource: the table of a Data Package, where it holds several
-    """
-    if path.suffix.lower() == ".json":
-        text = utf8_text(file_bytes(path, str(path), DomainError), str(path), DomainError)
-        stated = schema_in_json(text, path.name, resource)
-        remarks = [*stated.remarks]
-        if stated.describes_tables and stated.has_fields and stated.without_values:
-            remarks.append(describe_left_out(stated.without_values))
-        return remarks
-    if not dictionary_kind(b"", path.name):
-        return []
-    draft = draft_of_file(path, f"The codebook {str(path)!r}")
-    remarks = [*draft.remarks]
-    if draft.without_values:
-        remarks.append(describe_left_out(draft.without_values, is_draft=True))
-    return remarks
 
 
 def describe_loaded(scenario: Scenario, what: str) -> str:

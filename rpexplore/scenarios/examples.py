@@ -1,7 +1,7 @@
 """Examples: projects that open finished, each over invented records."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Hierarchy
 from rpexplore.workload.targets import CV, Target
+from rpexplore.workload.workload import Workload
 
 # The codebook, the expected counts and the records of an example lie in the folder of the sample
 # data, where the generator writes them; its scenarios are made here.
@@ -264,11 +265,17 @@ def example_for(domain: Domain, columns: Iterable[str]) -> Example | None:
 # ---- The example for areas: a made-up country with its codebook, its file of areas and records.
 
 
-CODEBOOK, RECORDS = "municipal-register.json", "municipal-register.csv.gz"
+COUNTRY_KEY = "country-census"
+CODEBOOK, RECORDS = f"{COUNTRY_KEY}.json", f"{COUNTRY_KEY}.parquet"
 ATTRIBUTES = ("sex", "age_group", "birthplace")  # beside the areas
-MAP = "municipal-register-map.geojson"
-COUNTRY = "Orsavia, a made-up country of 2,814 areas on five levels."
-SUMMARY = "41,882 people, each with the district of Orsavia, a made-up country, that they live in."
+MAP = f"{COUNTRY_KEY}-map.geojson"
+COUNTRY = "Orsavia, a made-up country of 24,939 areas on five levels."
+SURVEY = "Census of Orsavia"
+COUNTRY_QUESTION = "How much detail can regions, counties, municipalities and blocks have?"
+SUMMARY = "4,317,876 people of a made-up country, by the block that they live in."
+# From the top: all tables of up to so many attributes. A block has too few people for more.
+_DETAIL = {"all": 3, "region": 3, "county": 3, "municipality": 2}
+_OF_BLOCKS = ((), ("sex",), ("age_group",))
 
 
 @cache
@@ -277,20 +284,27 @@ def sample_areas() -> AreaCodebook:
     return AreaCodebook.load(sample_data_folder() / CODEBOOK)
 
 
-def sample_project() -> Project:
-    """The country in a project of its own, with the tables to begin with."""
+@cache
+def _sample_scenario() -> Scenario:
     book = sample_areas()
-    return Project(
-        (
-            Scenario(
-                book.domain,
-                name="All tables on every level",
-                survey="Municipal register",
-                record_noun="people",
-                areas=AreaStudy.of(CODEBOOK, book),
-            ),
-        )
+    tables = {level: Workload.all_up_to(book.domain, order) for level, order in _DETAIL.items()}
+    tables["block"] = Workload.of(book.domain, _OF_BLOCKS)
+    path = sample_data_folder() / f"{COUNTRY_KEY}-expected.csv"
+    return Scenario(
+        book.domain,
+        name="Less detail in blocks",
+        note="The lower the level, the fewer attributes a table has; blocks have totals, sex, age.",
+        survey=SURVEY,
+        record_noun="people",
+        expected=expected_counts_from_csv(book.domain, path.read_bytes(), path.name),
+        areas=replace(AreaStudy.of(CODEBOOK, book), tables=tables),
+        asks_for_tables=False,  # those of the whole country are tables in areas, too
     )
+
+
+def sample_project() -> Project:
+    """The country in a project of its own, with tables that suit the size of its areas."""
+    return Project((_sample_scenario(),))
 
 
 def sample_records_for(plan: Plan) -> Path | None:

@@ -28,9 +28,10 @@ from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_obj
 from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.part_plan import keeping
+from rpexplore.planning.part_shares import refuse_unsplittable, stated_shares
 from rpexplore.planning.pilot import share_of_budget as share_of_pilot_budget
 from rpexplore.planning.pilot import share_of_pilot, with_pilot
-from rpexplore.planning.plan import Plan, refuse_unsplittable, stated_shares
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
 from rpexplore.planning.request import AtBudget, combined, share_of_budget, solved_for
 from rpexplore.planning.serialization import loss_from_json
@@ -359,6 +360,7 @@ class Scenario:
             objective=self.counts_objective,
             budget=first,
             free=self.used_free_counts,
+            replaces=first.replaces,
         ).at
 
     @property

@@ -162,6 +162,16 @@ def test_nobody_makes_the_ledger_unreadable_for_others(how, ledger, data, postgr
     assert len(ledger.account(data).entries) == 1
 
 
+@pytest.mark.parametrize("totals", ["", "1", "x", "{}", "[[1]]", "[[]]", '"a"', "[" * 10_000])
+def test_a_unit_that_states_no_totals_leaves_the_ledger_readable(totals, ledger, data, postgres):
+    """The server takes any text for the unit of a run; what no plan writes is the usual one."""
+    unit = f"one record; neighbours keep the exact totals {totals}"
+    said_by(postgres, "booker", call("run", run_of(ledger, data, unit=unit)))
+    ledger.book(data, THIRD, "out")
+    assert len(ledger.account(data).entries) == 2
+
+
+@pytest.mark.nightly
 def test_sums_of_many_long_amounts_stay_short_on_the_server(ledger, owned, data, monkeypatch):
     """PostgreSQL holds no number of 131,073 digits, and later bookings would be refused."""
     owned.set_limit(data, Fraction(1))
@@ -556,12 +566,13 @@ def test_the_server_binds_a_file_that_comes_later_into_a_folder_with_a_limit(
         ledger.book(latest, costing(f"1/{10**9}"), "out")
 
 
-def test_accounts_are_the_same_on_the_server_as_in_the_program(ledger, owned, postgres):
+@pytest.mark.parametrize("n_events", [60, pytest.param(240, marks=pytest.mark.nightly)])
+def test_accounts_are_the_same_on_the_server_as_in_the_program(n_events, ledger, owned, postgres):
     """What is spent and what is in force, of any events, some of which are about the same files."""
     chance = random.Random(7)
     places = ["", "/b", "/b/c.csv", " b/c.csv", "/b at M/c.csv", "/d/c.csv"]
     with owned.store.transaction(merging=True) as events:
-        for number in range(240):
+        for number in range(n_events):
             group = number // 15
             names = [f"/{group}{place} at {one}" for place in places for one in ("M", "N.1")]
             names += [f"file:M:{group}:{one}" for one in range(6)]
@@ -583,7 +594,7 @@ def test_accounts_are_the_same_on_the_server_as_in_the_program(ledger, owned, po
             kind = chance.choice([*of_kinds])
             events.add(kind, of_kinds[kind])
     accounts = owned.accounts()
-    assert len(accounts) > 20
+    assert len(accounts) > n_events / 12
     url = postgres.url.replace("keeper@", "ledger_owner@")
     with psycopg.connect(url, autocommit=True) as connection:
         for account in accounts:

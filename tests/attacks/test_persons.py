@@ -168,8 +168,8 @@ LATER = ("parquet", "arrow", "pandas", "polars", "duckdb", "postgresql")
         ("arrow", WAYS[1::4]),
         ("pandas", WAYS[2::4]),
         ("polars", WAYS[3::4]),
-        ("duckdb", WAYS[::6]),
-        ("postgresql", WAYS[3::6]),
+        ("duckdb", WAYS[::12]),
+        ("postgresql", WAYS[3::12]),
         *(nightly(kind, WAYS) for kind in LATER),
     ],
 )

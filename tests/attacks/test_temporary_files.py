@@ -97,15 +97,15 @@ def release(*records, code=0, dry=False):
         run("release", "plan.json", *records, *options, "--dry-run", code=code)
     run("release", "plan.json", *records, *options, code=code)
 
-for name in ("people.csv", "people.parquet", "people.sav", "people.dta", "parts"):
+for name in FILES:
     release(f"data/{name}", dry=name == "people.csv")
     run("ledger", f"data/{name}", "--ledger", "out/ledger.sqlite")
 release("data/refused.csv", code=2, dry=True)
 run("schema", "data/people.sav", code=2)  # it has no labels
 people = ("--table", "people")
-for database in ("SERVER", "DUCKDB", "SQLITE"):
+for database in DATABASES:
     release("--database", database, *people, dry=database == "SERVER")
-for server in ("SERVER", "ADBC"):
+for server in STREAMED:
     release("--database", server, *people, "--stream")
 plan = rp.Plan.load("plan.json")
 frame = pandas.read_csv("data/people.csv")
@@ -116,8 +116,21 @@ for table in (frame, polars.from_pandas(frame), pyarrow.Table.from_pandas(frame)
 """
 
 
+BY_DAY = (["people.csv", "parts"], ["DUCKDB"], ["SERVER"])
+BY_NIGHT = (
+    ["people.csv", "people.parquet", "people.sav", "people.dta", "parts"],
+    ["SERVER", "DUCKDB", "SQLITE"],
+    ["SERVER", "ADBC"],
+)
+
+
 @needs_strace
-def test_no_verb_puts_down_what_it_reads_of_any_source(written, stored, tmp_path):
+@pytest.mark.parametrize(
+    "sources",
+    [BY_DAY, pytest.param(BY_NIGHT, marks=pytest.mark.nightly)],
+    ids=["some sources", "all sources"],
+)
+def test_no_verb_puts_down_what_it_reads_of_any_source(sources, written, stored, tmp_path):
     values = {"age": rp.Categories(("young", "old")), "sex": rp.Categories(("F", "M"))}
     domain = rp.Domain(tuple(rp.Attribute(name, of) for name, of in values.items()))
     budget = rp.Budget(rho=1, max_records_per_person=1)
@@ -125,11 +138,13 @@ def test_no_verb_puts_down_what_it_reads_of_any_source(written, stored, tmp_path
     plan_tables(tables, loss=rp.SumOfVariances(), budget=budget).save(tmp_path / "plan.json")
     out, home = tmp_path / "out", tmp_path / "home"
     out.mkdir()
-    written.run(VERBS, cwd=tmp_path, RPEXPLORE_HOME=str(home), **stored)
+    names = "FILES, DATABASES, STREAMED"
+    verbs = f"{names} = {sources!r}\n{VERBS}"
+    written.run(verbs, cwd=tmp_path, RPEXPLORE_HOME=str(home), **stored)
     assert not beside_ledgers(written.outside(out, home))
     places = (out.rglob("*"), home.rglob("*"), (tmp_path / "data").rglob(f"*{FILENAME}*"))
     files = [path for path in chain(*places) if path.is_file()]
-    assert len(files) > 50
+    assert len(files) > 30
     assert not [path for path in files if WORD.encode() in path.read_bytes()]
 
 
@@ -142,6 +157,7 @@ IN_BOXES = "from tests.attacks.test_temporary_files import in_every_box; in_ever
 
 
 @needs_strace
+@pytest.mark.nightly
 def test_no_box_of_the_app_puts_down_what_is_dropped_there(written, stored, tmp_path):
     home, out = tmp_path / "home", tmp_path / "out"
     out.mkdir()
@@ -194,9 +210,9 @@ def in_every_box() -> None:
     codebook = json.dumps(CODEBOOK).encode()
     session.scenario = scenario.replaced(query_list=None)
     drop(alone(session), ("towns.json", codebook, ""), ("towns.csv", TOWNS, ""))
-    show(session, "Map (optional)")
+    show(session, "Map")
     plan = planned(session).alone
-    drop_records(show(session, "Map (optional)"), "area map file", "json")
+    drop_records(show(session, "Map"), "area map file", "json")
     rp.release(plan, "data/towns.csv", "out/towns")
     session.open("results").text_input(key="results folder").set_value("out/towns").run()
     drop_records(session, "file of lists of areas", "csv")

@@ -90,6 +90,12 @@ def processes_seconds() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def ended_seconds() -> float:
+    """Processor time of all processes that this one has started and waited for."""
+    times = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return times.ru_utime + times.ru_stime
+
+
 def peak_gigabytes() -> float:
     """Of this process since it started."""
     status = Path("/proc/self/status")

@@ -4,7 +4,6 @@ Cases of `tests.benchmarks.run`.
 """
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,14 @@ from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.report import html, report
 from tests.benchmarks import app
-from tests.benchmarks.measure import REPEATS, Row, best_of_three, once, peak_gigabytes
+from tests.benchmarks.measure import (
+    REPEATS,
+    Row,
+    best_of_three,
+    ended_seconds,
+    once,
+    peak_gigabytes,
+)
 from tests.published import figures
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -182,7 +188,7 @@ def report_on_many_tables() -> list[Row]:
 
 
 def verbs_on_a_small_codebook() -> list[Row]:
-    """`plan` and `show` as programs, over Python with what no plan does without."""
+    """`schema`, `plan` and `show` as programs, over Python with what these do not do without."""
     needed = "import click, numpy, scipy.sparse, scipy.special"
     verb = "from rpexplore.cli.main import main; main()"
     with tempfile.TemporaryDirectory() as folder:
@@ -191,9 +197,13 @@ def verbs_on_a_small_codebook() -> list[Row]:
         codebook.write_text("\n".join(["attribute,value,label", *rows]), "utf-8")
         asked = [str(codebook), "--out", plan, "--force", "--up-to", "2", "--rho", "0.1"]
         floor = _program_seconds("-c", needed)
+        reading = _program_seconds("-c", verb, "schema", str(codebook))
+        start = _program_seconds("-c", "import click, numpy")
         planning = _program_seconds("-c", verb, "plan", *asked)
         showing = _program_seconds("-c", verb, "show", plan)
     return [
+        ("`schema` of 11 attributes, processor s", reading, "<=", 0.5),
+        ("  over the start of Python with NumPy, times", reading / start, "<=", 3),
         ("`plan` of 67 tables, processor s", planning, "<=", 0.8),
         ("  over the start of Python with SciPy, times", planning / floor, "<=", 2.2),
         ("`show` of them, processor s", showing, "<=", 0.8),
@@ -204,15 +214,11 @@ def verbs_on_a_small_codebook() -> list[Row]:
 def _program_seconds(*arguments: str) -> float:
     """Processor time of the fastest of three runs of Python with these arguments."""
 
-    def ended() -> float:
-        times = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return times.ru_utime + times.ru_stime
-
     seconds = []
     for _ in range(REPEATS):
-        start = ended()
+        start = ended_seconds()
         subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
-        seconds.append(ended() - start)
+        seconds.append(ended_seconds() - start)
     return min(seconds)
 
 

@@ -29,6 +29,7 @@ from tests.benchmarks import (
     forecasts,
     formats,
     generalised,
+    growth,
     load,
     nonnegative,
     planning,
@@ -81,6 +82,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *areas.CASES,
         *small_areas.CASES,
         *synthetic.CASES,
+        *growth.CASES,
     )
 }
 NEED_ADULT = (

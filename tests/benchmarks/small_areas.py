@@ -239,13 +239,13 @@ def _cover(
 def guesses_in_the_sample_country() -> list[Row]:
     """Beside whole counts, on all levels: age by birthplace and sex by age of a district."""
     plan, counts = sample_country()
-    return _rows("sample country", errors_of(plan, counts), {(1, 2): 7.4, (0, 1): 8.4})
+    return _rows("sample country", errors_of(plan, counts), {(1, 2): 7.3, (0, 1): 8.3})
 
 
 def guesses_in_a_state() -> list[Row]:
     """A tenth of the made-up state: race by Hispanic origin and all cells of a block."""
     plan, counts = made_up(10)
-    return _rows("a tenth of a state", errors_of(plan, counts, 3), {(1, 2): 3.9, (0, 1, 2): 4.6})
+    return _rows("a tenth of a state", errors_of(plan, counts, 3), {(1, 2): 3.7, (0, 1, 2): 4.4})
 
 
 def _rows(name: str, errors: Errors, limits: dict[tuple[int, ...], float]) -> list[Row]:
@@ -261,7 +261,7 @@ def _rows(name: str, errors: Errors, limits: dict[tuple[int, ...], float]) -> li
     lowest = [yardstick[last, attributes] for attributes in limits]
     return [
         (f"{name}: error of best guesses beside whole counts, mean", float(np.mean(ratios)),
-         "<=", 0.9),
+         "<=", 0.87),
         ("  largest, on any level in any table", max(ratios), "<=", 1.1),
         *tables,
         ("  beside the yardstick, lowest areas", max(lowest), "<=", 0.95),

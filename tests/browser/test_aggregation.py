@@ -69,6 +69,7 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     expect(page.get_by_text(str(tmp_path / "release"))).to_be_visible()
     run_release(page, "Scenario 1")
     expect(page.get_by_text("Finished: 67 noisy tables.")).to_be_visible()
+    page.get_by_role("link", name="Look at the results").click()
 
     looked_at = page.get_by_role("combobox", name=re.compile("Attributes of the table"))
     settled(page)

@@ -212,6 +212,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     expect(page.get_by_text(str(tmp_path / "release"))).to_be_visible()
     run_release(page, "As agreed")
     expect(page.get_by_text("Finished: 26 noisy tables.")).to_be_visible()
+    page.get_by_role("link", name="Look at the results").click()
     expect(page.locator(".crosstab").first).to_be_visible()
 
     release = TableRelease.load(tmp_path / "release")  # checks every file against its hash
@@ -227,16 +228,15 @@ def test_areas_are_found_again_after_a_reload(page):
     go_to(page, "Tables")
     open_part(page, "Areas")
     page.get_by_role("button", name="Open the sample country").click()
-    expect(metric(page, "Areas")).to_contain_text("2,814")
+    expect(metric(page, "Areas")).to_contain_text("24,939")
     page.get_by_role("tab", name="By area", exact=True).click()
     expect(page.get_by_text("The least accurate areas of a level")).to_be_visible()
     picture(page, "8-areas")
-    page.get_by_role("tab", name="Map (optional)", exact=True).click()
-    page.get_by_role("button", name="Use the sample's map").click()
-    expect(page.get_by_text("485 of 485 shapes")).to_be_visible()
+    page.get_by_role("tab", name="Map", exact=True).click()
+    expect(page.get_by_text("2,024 of 2,024 shapes")).to_be_visible()
     page.reload()
     page.get_by_role("tab", name="Levels", exact=True).click()
-    expect(metric(page, "Areas")).to_contain_text("2,814")
+    expect(metric(page, "Areas")).to_contain_text("24,939")
 
 
 def test_a_grid_cell_is_typed(page):

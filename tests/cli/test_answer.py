@@ -37,7 +37,8 @@ def test_questions_are_answered_from_a_release(planned_with_bases, question, tab
     ("question", "refusal"),
     [
         (["age=middle"], "got 'middle'"),
-        (["height=3"], "must be an attribute, ="),
+        (["height=3"], "no attribute 'height' in the domain; it has age, sex, region."),
+        (["ages=old"], "no attribute 'ages' in the domain; did you mean 'age'?"),
         (["age=old", "age=young"], "'age' twice"),
         (["age=old", "sex=F", "height"], "must be an attribute"),
     ],

@@ -13,11 +13,11 @@ from tests.cli.program import CODEBOOK
 SLOW = ("pandas", "pyarrow", "scipy.linalg", "scipy.optimize")
 
 
-def slow_modules_of(folder: Path, *arguments: str) -> str:
+def slow_modules_of(folder: Path, *arguments: str, slow: tuple[str, ...] = SLOW) -> str:
     """Which of the slow packages are loaded after a verb, in a process of its own."""
     source = (
         "import atexit, sys\n"
-        f"atexit.register(lambda: print([name for name in {SLOW} if name in sys.modules]))\n"
+        f"atexit.register(lambda: print([name for name in {slow} if name in sys.modules]))\n"
         "from rpexplore.cli.main import main\nmain()"
     )
     command = [sys.executable, "-c", source, *arguments]
@@ -37,6 +37,11 @@ def test_planning_and_showing_load_no_frames(folder: Path):
     assert slow_modules_of(folder, "plan", "codebook.csv", *options) == "[]"
     assert slow_modules_of(folder, "show", "plan.json") == "[]"
     assert "pandas" in slow_modules_of(folder, "show", "plan.json", "--csv", "plan.csv")
+
+
+def test_showing_a_codebook_loads_nothing_of_planning(folder: Path):
+    slow = ("pandas", "pyarrow", "scipy", "rpexplore.planning")
+    assert slow_modules_of(folder, "schema", "codebook.csv", slow=slow) == "[]"
 
 
 def test_the_quantile_that_is_written_out_is_the_one_of_scipy():

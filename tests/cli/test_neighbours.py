@@ -35,12 +35,23 @@ def test_both_kinds_of_neighbours_are_offered():
     assert tuple(kind.value for kind in Neighbours) == NEIGHBOURS
 
 
-def test_own_counts_with_replaced_records_are_refused(tmp_path, monkeypatch):
+def test_tables_and_own_counts_with_replaced_records_are_planned_and_released(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "codebook.csv").write_text(CODEBOOK)
-    told = Program(tmp_path)(
+    run = Program(tmp_path)
+    run.done(
         "plan", "codebook.csv", "--up-to", "2", "--count", 'women: sex = "F"',
         "--count-target", "5", "--rho", "0.1", "--neighbours", "replace", "--out", "plan.json",
     )  # fmt: skip
-    assert told.exit_code != 0
-    assert "and not with own counts; plan for people with 2 records" in told.output
+    plan = rp.Plan.load("plan.json")
+    assert [part.kind for part in plan.parts] == ["tables", "counts"]
+    assert rp.verify(plan).holds
+    assert sum(part.exact_privacy_cost for part in plan.parts) <= plan.budget.privacy_cost
+    run.done("report", "plan.json", "--out", "report.html")
+    records = [f"{age},{sex},R1" for age in ("young", "old") for sex in "FM" for _ in range(40)]
+    (tmp_path / "records.csv").write_text("\n".join(["age,sex,region", *records, ""]))
+    run.done("release", "plan.json", "records.csv", "--out", "out")
+    women = rp.Release.load("out").part("counts").answer("women")
+    assert abs(women.value - 80) < 10 * women.standard_error

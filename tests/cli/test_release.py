@@ -122,7 +122,8 @@ def test_release_counts_unknown_values_as_the_option_says(planned):
         refusal = planned.refused(
             "release", "plan.json", "records.csv", "--out", "p", "--unknown-values", wrong
         )
-        assert "such as region=R12" in refusal
+        named = "no attribute 'height'" if wrong.startswith("height") else "such as region=R12"
+        assert named in refusal
     twice = ["--unknown-values", "region=R3", "--unknown-values", "region=R2"]
     refusal = planned.refused("release", "plan.json", "records.csv", "--out", "p", *twice)
     assert "twice" in refusal
@@ -393,6 +394,19 @@ def test_of_each_person_the_first_records_are_counted(order, old, of_persons, wi
     assert done.manifest["records_per_person"] in (done.folder / "README.md").read_text()
 
 
+def test_texts_call_who_is_protected_as_the_plan_does(of_persons):
+    stated = ["--records-per-person", "1", "--unit", "household", "--out", "own.json"]
+    of_persons.done("plan", "codebook.csv", "--up-to", "1", *BUDGET, *stated)
+    command = ["release", "own.json", "records.csv", "--out", "out", "--person-id", "who"]
+    assert "A household (column 'who') has more" in message(of_persons, *command)
+    of_persons.done(*command, "--excess", "keep-first")
+    readme = Path("out/README.md").read_text("utf-8")
+    assert "for one household with at most 1 record: adding" in readme
+    assert "Of every household, by the column 'who', the first" in readme
+    assert "person" not in readme
+    assert TableRelease.load("out").manifest["unit_noun"] == "household"
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -413,7 +427,7 @@ def test_a_plan_for_records_knows_no_persons(planned):
 
 def test_a_dry_run_says_what_is_taken_for_granted(of_persons):
     text = of_persons.done("release", "plan.json", "records.csv", "--out", "out", "--dry-run")
-    assert "nobody has more than 1 record is taken for granted" in text
+    assert "no person has more than 1 record is taken for granted" in text
 
 
 def test_a_dry_run_refuses_a_ledger_in_no_folder(planned):

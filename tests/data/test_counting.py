@@ -54,6 +54,7 @@ def test_counts_are_those_of_a_counter(sizes, n_records, cuts, data):
     with pytest.MonkeyPatch.context() as patch:
         for name, values in {
             "_BLOCK_CELLS": [1, 30, 1 << 17],
+            "_FEW_RECORDS": [1, 1 << 14],
             "_RECORDS_PER_CELL": [1, 8],
             "_PIECE": [3, 1 << 17],
             "_SORTED_PIECE": [7, 1 << 19],
@@ -129,7 +130,8 @@ def test_records_are_gathered_but_not_all_of_them(monkeypatch):
     assert {n_records for _, n_records, _ in gathered} <= {60, 40}
 
 
-def test_progress_grows_to_one():
+def test_progress_grows_to_one(monkeypatch):
+    monkeypatch.setattr(counting, "_MOST_GATHERED", 1000)
     columns = columns_of([4] * 8, 3000)
     shares: list[float] = []
     tables = list(combinations(range(8), 3))

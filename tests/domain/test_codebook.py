@@ -12,8 +12,8 @@ from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.domain import codebook
 from rpexplore.domain.attribute import MAX_ATTRIBUTES
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
+from rpexplore.domain.codebook_remarks import remarks_on_codebook
 from rpexplore.errors import DomainError
-from rpexplore.scenarios.codebook_import import remarks_on_codebook
 from tests.support.strategies import categories, described_domains, words
 
 E, E_AND_ACCENT = "\u00e9", "e\u0301"  # one letter in two Unicode forms

@@ -79,7 +79,7 @@ def test_unusable_files_are_named(domain, tmp_path):
     (tmp_path / "latin.csv").write_bytes("attribute,value\nä,ö\n".encode("latin-1"))
     with pytest.raises(DomainError, match=r"latin\.csv.* not UTF-8"):
         Domain.load(tmp_path / "latin.csv")
-    with pytest.raises(DomainError, match=r"\.json .*or \.csv.* got 'codebook\.dat'"):
+    with pytest.raises(DomainError, match=r"\.json .*\.csv.*\.ods.* got 'codebook\.dat'"):
         Domain.parse("", "codebook.dat")
     with pytest.raises(DomainError, match=r"got 'codebook\.xlsx'"):
         domain.save(tmp_path / "codebook.xlsx")

@@ -11,9 +11,9 @@ import rpexplore as rp
 from rpexplore.common import spreadsheets
 from rpexplore.common.spreadsheets import sheets_of
 from rpexplore.domain.codebook_formats import draft_of_file
+from rpexplore.domain.codebook_remarks import remarks_on_codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError
-from rpexplore.scenarios.codebook_import import remarks_on_codebook
 
 SEX = rp.Attribute("sex", rp.Categories(("F", "M"), ("Female", "Male")))
 ODS_NAMES = (

@@ -71,7 +71,7 @@ VIEWS = {
 # Of the lines of the page Tables, each in its editor: the key of its tabs, and what they show.
 VIEWS_OF_LINES = {
     "counts": ("queries", ("Count by count", "Baselines", "Privacy profile")),
-    "areas": ("areas", ("Levels", "Tables", "Plan", "By area", "Map (optional)")),
+    "areas": ("areas", ("Levels", "Tables", "Plan", "By area", "Map")),
 }
 
 

@@ -12,6 +12,7 @@ from rpexplore.figures.areas import QUANTITIES
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.results.estimates.area_counts import AreaCounts
+from rpexplore.results.synthetic.area_records import AreaRecords
 from tests.pages.conftest import finish, made, open_dialog, plain, set_up
 from tests.pages.test_areas import CODEBOOK, SQUARE, TOWNS, alone, drop, planned, show
 
@@ -122,8 +123,12 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
         texts = [one for trace in figure["data"] for one in trace.get("hovertext") or ()]
         assert len(texts) == 2  # S1 is not among the areas that are shown
         assert f"{rounded(towns['value'][:2].sum(), 4)} (σ" in texts[0]
+    # Whatever is shown of the area: the shapes are those of the level.
     session.selectbox(key="areas shown within 1").select("the area itself").run()
-    assert "choose them, side by side" in plain(session.texts("info"))
+    (again,) = session.get("plotly_chart")
+    assert again.proto.spec == chart.proto.spec
+    session.text_input(key=f"area of {output}: code").input("S|1").run()
+    assert "of the 1 figures" in plain(session.texts("caption"))
     session.radio(key="results view").set_value("List").run()
     session.text_input(key=f"area of {output}: code").input("S|1").run()
     session.selectbox(key="table of areas looked at").select("(total)").run()
@@ -153,3 +158,15 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     session.press("Make best guesses")
     made(session)
     assert "Best guesses for areas" in plain(session.texts("warning"))
+    # Records of them, area by area below the top.
+    session.press("Make the records")
+    made(session)
+    assert "no row is a person" in plain(session.texts("warning"))
+    records_of = AreaRecords.load(f"{output}-guesses-synthetic")
+    session.selectbox(key="file of area records").select(records_of.files[-1]).run()
+    assert not session.exception
+    shown = session.dataframe[0].value
+    assert shown["town"].tolist() == records_of.of_file(records_of.files[-1])["town"].tolist()
+    assert set(shown["region"]) == {"S"}
+    session.press(f"Open the source: {output.name}")
+    assert session.text_input(key="results folder").value == str(output)

@@ -101,33 +101,34 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     session.text_input(key="survey").set_value("Mine").run()
     session.open("areas").press("Open the sample country")
     # In a project of its own, of the same codebook; that before is kept.
-    assert session.project.names == ("All tables on every level",)
+    assert session.project.names == ("Less detail in blocks",)
     assert session.scenario.domain == session.scenario.areas.domain
-    assert sample_records_for(session.scenario.table_plan()).name == "municipal-register.csv.gz"
+    assert sample_records_for(planned(session)).name == "country-census.parquet"
     assert "project before is kept" in plain(session.texts("success"))
-    assert session.metrics() == {"Areas": "2,814", "Levels": "5", "Other attributes": "3"}
+    assert session.metrics() == {"Areas": "24,939", "Levels": "5", "Other attributes": "3"}
     (levels,) = session.dataframe
-    assert levels.value["undivided"].tolist() == [0, 0, 0, 214, 2244]
+    assert levels.value["undivided"].tolist() == [0, 0, 0, 0, 22808]
     for heading in ("Fewest children", "Median children", "Most children"):
         assert f'"{heading}"' in levels.proto.columns
     session.open("codebook")
-    assert session.metrics()["Areas"] == "2,814"
+    assert session.metrics()["Areas"] == "24,939"
     assert session.dataframe[-1].value.equals(levels.value)
     session.open("areas")
 
-    show(session, "Tables").type_in_grid("area weights", 7, "level 4", "")
+    show(session, "Tables").type_in_grid("area weights", 2, "level 4", "")
     session.type_in_grid("area weights", 0, "level 0", "2,5")
     show(session, "Plan")
     plan = planned(session)
     frame = plan.accuracy().set_index(["level", "attributes"])
-    assert len(frame) == 39
+    assert len(frame) == 33
     assert frame.loc[("all", ()), "weight"] == 2.5
-    assert session.metrics()["Tables in all areas"] == f"{2814 * 8 - 2244:,}"
+    n_tables = f"{(1 + 12 + 94) * 8 + 2024 * 7 + 22808 * 2:,}"
+    assert session.metrics()["Tables in all areas"] == n_tables
     assert plain([plan.proven]) in plain(session.texts("markdown"))
     assert "with the best shares by level" in plain(session.texts("markdown"))
 
     session.open("plan").open("areas")
-    assert session.metrics()["Tables in all areas"] == f"{2814 * 8 - 2244:,}"
+    assert session.metrics()["Tables in all areas"] == n_tables
     assert planned(session) is plan  # another page in between changes nothing
     show(session, "By area")
     check_charts(session)
@@ -137,8 +138,8 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     assert chart.proto.alt.startswith("Standard error of sex in Eastport (R03) and its parts")
     session.press("all ›")
     assert not session.exception
-    show(session, "Map (optional)").press("Use the sample's map")
-    assert "485 of 485 shapes are areas of the level municipality" in plain(
+    show(session, "Map")
+    assert "2,024 of 2,024 shapes are areas of the level municipality" in plain(
         session.texts("caption")
     )
 
@@ -147,9 +148,9 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     scenario = session.scenario
     commands = command_lines(plan.alone, scenario)
     assert "\nrpexplore release plan.json " in commands
-    assert "rpexplore plan municipal" not in commands  # left out on one level: no options say that
+    assert "rpexplore plan country" not in commands  # left out on one level: no options say that
     folder = sample_data_folder()
-    book = "municipal-register.json"
+    book = "country-census.json"
     lines = python_script(plan.alone, scenario).replace(book, str(folder / book))
     monkeypatch.setattr(sys, "argv", ["plan.py", "--save", str(tmp_path / "plan.json")])
     exec(lines, {"__name__": "__main__"})  # noqa: S102
@@ -158,7 +159,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     assert bundle(plan.alone, scenario)[:2] == b"PK"
     # The report is of the areas' own records, not of those of a scenario's other codebook.
     other = scenario.replaced(domain=rp.Domain.from_sizes({"age": 2}))
-    for begun, survey in ((scenario, "Municipal register"), (other, "Municipal-register")):
+    for begun, survey in ((scenario, "Census of Orsavia"), (other, "Country-census")):
         assert re.findall("<h1[^>]*>(.*?)</h1>", report_html(plan.alone, begun)) == [survey]
 
 
@@ -275,7 +276,7 @@ def test_targets_are_asked_for_where_the_objective_needs_them(towns):
 
 
 def test_shapes_become_a_map(towns):
-    show(towns, "Map (optional)")
+    show(towns, "Map")
     planned(towns)
     shapes = {
         "features": [

@@ -276,7 +276,7 @@ def test_a_release_with_cumulative_counts_a_hierarchy_and_ranges(app, records, t
     finish(confirmed_run(session))
     assert session.success, plain(session.texts("error"))
     done = TableRelease.load(tmp_path / "out")
-    session.multiselect(key="looked at").set_value(["age", "region"]).run()
+    session.open("results").multiselect(key="looked at").set_value(["age", "region"]).run()
     session.radio(key="results view").set_value("List").run()
     shown = session.dataframe[0].value
     assert len(shown) == 100 * 17

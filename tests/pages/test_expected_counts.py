@@ -1,6 +1,13 @@
 """Expected counts beside the codebook."""
 
+import gc
+import weakref
+
+import rpexplore as rp
+from pages.components.shared.expected_counts import drawn_once
+from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.public_tables import PublicTables
 from rpexplore.domain.survey import SurveyDesign
 from tests.pages.conftest import plain
 
@@ -71,3 +78,18 @@ def test_the_design_of_a_survey_is_typed_and_counts_beside_the_noise(app, small)
     session.text_input(key="sampling fraction").set_value("").run()
     session.text_input(key="design effect").set_value("").run()
     assert session.scenario == small
+
+
+def test_sessions_share_what_is_drawn_for_the_same_tables_as_long_as_one_needs_it():
+    def drawn(size: int, total: int) -> DrawnCounts:
+        tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": size, "b": 3}), 2)
+        return drawn_once(tables, PublicTables(tables.domain, (), total), (total,))
+
+    first = drawn(4, 900)
+    assert drawn(4, 900) is first
+    assert drawn(4, 800) is not first
+    assert drawn(5, 900) is not first
+    gone = weakref.ref(first)
+    del first
+    gc.collect()
+    assert gone() is None

@@ -7,7 +7,7 @@ import pytest
 from pages.components.home.doors import PICTURES
 from pages.components.shared.session import escaped
 from rpexplore.scenarios.autosave import Autosaves
-from rpexplore.scenarios.examples import EXAMPLES
+from rpexplore.scenarios.examples import COUNTRY_KEY, EXAMPLES
 from rpexplore.scenarios.project import Project
 from tests.pages.conftest import plain
 
@@ -24,7 +24,18 @@ def change_budget(session, rho: str):
 
 
 def test_there_is_a_picture_of_every_example():
-    assert set(PICTURES) == {example.key for example in EXAMPLES}
+    assert set(PICTURES) == {COUNTRY_KEY, *(example.key for example in EXAMPLES)}
+
+
+def test_the_census_opens_with_its_areas_and_is_a_project_once_it_is_changed(app):
+    session = app("home")
+    session.button(key=f"example {COUNTRY_KEY}").click().run()
+    assert session.title[0].value == "Plan"
+    assert session.scenario.kinds == ("areas",)
+    assert session.query_params["project"] == COUNTRY_KEY
+    assert Autosaves.of_user().keys() == []
+    again = change_budget(app("plan", key=COUNTRY_KEY), "0.25")
+    assert Autosaves.of_user().keys() == [again.query_params["project"]]
 
 
 def test_cells_become_good_enough_as_the_budget_grows(app):

@@ -26,14 +26,14 @@ def test_a_list_of_queries_alone_is_checked_run_and_shown(app, small, tmp_path):
     assert [part.kind for part in released.plan.parts] == ["counts"]
     assert released.plan.budget == small.budget  # all of it is for own counts
     done = released.part("counts")
-    shown = session.dataframe[0].value
+    shown = session.open("results").dataframe[0].value
     assert shown["answer"].tolist() == done.answers["answer"].tolist()
     # 100 people, 30 of them old: farther out with probability 1e-11.
     errors = done.answers["standard_error"]
     assert np.all(np.abs(done.answers["answer"] - [100, 30]) < 6.8 * errors)
     (entry,) = Ledger.beside(records).account(records).entries
     assert (entry.state, entry.record_rho) == ("finished", released.plan.record_rho)
-    assert str(output) in plain(session.open("results").texts("caption"))
+    assert str(output) in plain(session.texts("caption"))
 
 
 def test_a_stopped_release_of_queries_is_finished_without_further_cost(

@@ -71,7 +71,7 @@ def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked)
     session.open("areas")
     session.show("areas", "Plan")
     assert session.metrics()["Privacy"] == rho_text(whole.part("areas").rho, 3)
-    for view in ("Levels", "Tables", "By area", "Map (optional)"):
+    for view in ("Levels", "Tables", "By area", "Map"):
         session.show("areas", view)
     assert released(session, tmp_path).plan.sha256 == whole.sha256
     session.open("results")

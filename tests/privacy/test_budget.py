@@ -54,6 +54,23 @@ def test_people_with_several_records():
     assert Budget(rho=1).unit == "one record"
 
 
+def test_the_word_for_who_is_protected():
+    budget = Budget(rho=1, max_records_per_person=3, unit_noun="family")
+    assert budget.unit == "one family with at most 3 records"
+    assert (budget.noun, budget.nouns) == ("family", "families")
+    assert budget.privacy_cost == Budget(rho=1, max_records_per_person=3).privacy_cost
+    assert Budget(rho=1, unit_noun="enterprise").unit == "one enterprise, which is one record"
+    assert budget.of_unit(mu=1).unit == budget.unit
+    assert Budget.from_json(budget.to_json()) == budget
+    # The usual words are not stated, so that a plan has one text.
+    person = Budget(rho=1, max_records_per_person=3, unit_noun="person")
+    assert person == Budget(rho=1, max_records_per_person=3)
+    assert person.nouns == "people"
+    assert Budget(rho=1, unit_noun="record") == Budget(rho=1)
+    with pytest.raises(BudgetError, match="must be left out where it is the usual word"):
+        Budget.from_json({**person.to_json(), "unit_noun": "person"})
+
+
 @given(budgets())
 @settings(deadline=None, max_examples=60)
 def test_round_trip_is_exact(budget):
@@ -96,6 +113,10 @@ def test_round_trip_is_exact(budget):
         ({"rho": 1, "max_records_per_person": 2.0}, r"whole number .* got 2.0"),
         ({"rho": 1, "max_records_per_person": True}, r"whole number .* got True"),
         ({"rho": 1, "max_records_per_person": "2"}, r"whole number .* got '2'"),
+        ({"rho": 1, "unit_noun": ""}, r"must be a noun in the singular"),
+        ({"rho": 1, "unit_noun": "a\nb"}, r"must be a noun"),
+        ({"rho": 1, "unit_noun": "household" * 5}, r"at most 40 letters"),
+        ({"rho": 1, "unit_noun": "<b>"}, r"must be a noun"),
     ],
 )
 def test_refused(given_as, message):

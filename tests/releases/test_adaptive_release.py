@@ -16,7 +16,7 @@ from rpexplore.planning.adaptive import adaptive_plan
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.adaptive_rounds import downward_closed, read_outcomes, tables_of
 from rpexplore.releases.release import can_be_resumed, release, resume
-from rpexplore.releases.table_release import StoredResiduals
+from rpexplore.releases.residual_files import StoredResiduals
 from tests.releases.adaptive_run import DOMAIN, PLAN, write_records
 from tests.releases.table_plan import entries, runs
 from tests.support.stopped_runs import killed, killed_at_line, lines_of

@@ -13,6 +13,7 @@ from rpexplore.data.frames import FrameSource
 from rpexplore.data.source import Counts
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.planner import plan_tables
+from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.means import ratio_columns
 from rpexplore.releases.measurement import (
     check_countable,
@@ -21,7 +22,7 @@ from rpexplore.releases.measurement import (
     measure_residual,
 )
 from rpexplore.releases.measurement_file import MeasuredFile
-from rpexplore.releases.table_release import Contributions, TableSteps
+from rpexplore.releases.table_release import TableSteps
 from tests.statistical.linear_release import LinearRelease
 
 SAMPLER = "rpexplore.releases.measurement.discrete_gaussian"

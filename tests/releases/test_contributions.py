@@ -17,10 +17,10 @@ from rpexplore.planning.mechanism.reconstruction import (
     query_matrices,
 )
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.releases import table_release
+from rpexplore.releases import contributions
+from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.measurement import measured_cells
 from rpexplore.releases.measurement_file import Measured, MeasuredFile
-from rpexplore.releases.table_release import Contributions
 from tests.support.generalised import any_plan, workloads_with_bases
 
 
@@ -50,7 +50,7 @@ def test_each_table_is_as_if_computed_alone(workload, seed, most_kept):
     plan = any_plan(workload, seed)
     order = np.random.default_rng(seed).permutation(len(workload)).tolist()
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_release, "_MOST_KEPT", most_kept)
+        patch.setattr(contributions, "_MOST_KEPT", most_kept)
         measured = measured_in(Path(folder), plan, seed)
         tables = Contributions(plan, measured)
         for table in [*order, *range(len(workload))]:
@@ -62,9 +62,9 @@ def test_each_table_is_as_if_computed_alone(workload, seed, most_kept):
 
 @pytest.mark.parametrize("most_kept", [0, 400_000_000])
 def test_stacks_change_no_digit_of_tables_of_single_values(tmp_path, monkeypatch, most_kept):
-    monkeypatch.setattr(table_release, "_MOST_KEPT", most_kept)
+    monkeypatch.setattr(contributions, "_MOST_KEPT", most_kept)
     # Stacks of 3 tables of 9 × 9 × 9, and pairs that are not beside each other.
-    monkeypatch.setattr(table_release, "_CELLS_AT_ONCE", 3 * 729)
+    monkeypatch.setattr(contributions, "_CELLS_AT_ONCE", 3 * 729)
     domain = Domain.from_sizes({f"a{i}": n for i, n in enumerate([9, 9, 9, 1, 12, 9, 9])})
     sets = [table for k in range(4) for table in combinations(domain.names, k)]
     plan = any_plan(Workload.of(domain, sets), 1)

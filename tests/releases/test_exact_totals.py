@@ -56,6 +56,54 @@ def test_totals_are_exact_and_tables_add_up_to_them(data, tmp_path):
     assert not np.array_equal(np.rint(by_age), true_counts(data, 0, 2))
 
 
+def test_what_is_exact_has_no_error(data, tmp_path):
+    release = rp.release(BY_BOTH, data, tmp_path / "out")
+    tables = release.part("tables")
+    for names in ((), ("sex",), ("state",), ("state", "sex")):
+        table = tables.table(names)
+        assert not table["standard_error"].any()
+        assert table["value"].equals(table["lower_95"])
+        assert table["value"].equals(table["upper_95"])
+        assert release.plan.part("tables").margin_of_error(names) == 0
+    assert tables.table("sex", "age")["standard_error"].min() > 1
+    # A sum over what has noise is exact, too, where only exact totals are left of it.
+    answer = tables.answer("state", "age", where={"state": [1, 1, 0]})
+    assert (answer.value, answer.standard_error) == (true_counts(data, 0)[:2].sum(), 0)
+    lines = (tmp_path / "out" / "tables" / "0001_state.csv").read_text().splitlines()
+    assert lines[1].split(",")[1:] == [
+        f"{true_counts(data, 0)[0]:.0f}",
+        "0",
+        *lines[1].split(",")[3:],
+    ]
+
+
+def test_what_is_exact_stays_so_in_processed_tables(data, tmp_path):
+    """An empty state and small counts: nonnegative and smooth tables would move them."""
+    lines = data.read_text().splitlines()
+    data.write_text("\n".join([lines[0], *(one for one in lines[1:90] if one[0] != "2"), ""]))
+    release = rp.release(BY_BOTH, data, tmp_path / "out")
+    true = true_counts(data, 0, 1)
+    for method, rounded in (
+        ("nonnegative", False),
+        ("smooth", False),
+        ("smooth", True),
+        (None, True),
+    ):
+        folder = tmp_path / f"{method} {rounded}"
+        tables = rp.postprocess(release, folder, method=method, rounded=rounded)
+        values = {names: tables.table(*names)["value"].to_numpy() for names in tables.table_names}
+        assert np.array_equal(values["state", "sex"], true.ravel())
+        assert np.array_equal(values["state",], true.sum(axis=1))
+        if not rounded:
+            assert values["state", "age"].reshape(3, 4).sum(axis=1) == pytest.approx(
+                true.sum(axis=1), abs=1e-6
+            )
+        assert method is None or min(each.min() for each in values.values()) >= 0
+        publish(folder, tmp_path / f"{method} {rounded} page", formats=["jsonstat"])
+        written = tmp_path / f"{method} {rounded} page" / "jsonstat" / "0004_state_sex.json"
+        assert json.loads(written.read_text("utf-8"))["status"] == "A"
+
+
 def test_every_label_says_what_is_exact_and_what_is_not_promised(data, tmp_path):
     rp.release(BY_STATE, data, tmp_path / "out")
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
@@ -74,7 +122,7 @@ def test_every_label_says_what_is_exact_and_what_is_not_promised(data, tmp_path)
     page = (tmp_path / "page" / "tables.html").read_text("utf-8")
     assert "Only the totals of state are exact: they have no noise" in page
     (entry,) = Ledger.beside(data).account(data).entries
-    assert (entry.neighbours, entry.exact) == ("replace", (("state",),))
+    assert (entry.kind.kind, entry.kind.exact) == ("replace", (("state",),))
 
 
 def test_a_folder_that_hides_its_exact_totals_is_refused(data, tmp_path):

@@ -9,10 +9,12 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
+from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.measurement_file import Measured
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import Contributions, TableSteps, measurements_of
+from rpexplore.releases.residual_files import measurements_of
+from rpexplore.releases.table_release import TableSteps
 from tests.cli.program import Program
 from tests.releases.table_plan import CSV, DOMAIN, QUERIES, draw_by, no_noise, runs
 from tests.statistical.linear_release import LinearRelease

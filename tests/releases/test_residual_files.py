@@ -4,11 +4,12 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from rpexplore.releases.release import release
-from rpexplore.releases.table_release import StoredResiduals, TableRelease, residual_files
+from rpexplore.releases.residual_files import StoredResiduals, residual_files
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.unbiased import Estimates
 from tests.releases.table_plan import PLAN, draw_by, entries
 
-FILE, ROWS = "residuals.parquet", "rpexplore.releases.table_release._ROWS_PER_FILE"
+FILE, ROWS = "residuals.parquet", "rpexplore.releases.residual_files._ROWS_PER_FILE"
 
 
 def by_scale(size, gamma_squared):

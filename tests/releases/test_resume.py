@@ -242,7 +242,7 @@ def test_killed_when_it_has_its_name_the_release_is_whole_and_can_be_tidied(kind
 
 
 def test_complete_files_are_kept_and_others_written_again(data, output, tmp_path, monkeypatch):
-    monkeypatch.setattr("rpexplore.releases.table_release._ROWS_PER_FILE", 50)
+    monkeypatch.setattr("rpexplore.releases.residual_files._ROWS_PER_FILE", 50)
     monkeypatch.setattr("rpexplore.releases.manifest._BYTES_BETWEEN_NOTES", 0)
     PLANS["tables"].save(tmp_path / "plan.json")
     with monkeypatch.context() as patch:

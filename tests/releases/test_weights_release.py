@@ -10,8 +10,8 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.frames import FrameSource
 from rpexplore.planning.planner import plan_tables
+from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.measurement import exact_residual
-from rpexplore.releases.table_release import Contributions
 from tests.releases.test_amounts_release import SAMPLER, Measured
 from tests.statistical.linear_release import LinearRelease
 

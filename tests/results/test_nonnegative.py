@@ -62,7 +62,7 @@ def drawn(tables, sizes, strategies, seed, noise=3.0):
     return values
 
 
-def dense_optimum(contributions, tables, sizes, strategies, zeros=None):
+def dense_optimum(contributions, tables, sizes, strategies, zeros=None, kept=()):
     """The smallest distance, by an interior-point method on explicit matrices."""
     unknown = {
         subset: cp.Variable(int(np.prod([sizes[i] - 1 for i in subset], dtype=int)))
@@ -83,6 +83,7 @@ def dense_optimum(contributions, tables, sizes, strategies, zeros=None):
         if possible is not None:
             constraints.append(values[np.flatnonzero(~possible)] == 0)
     constraints.append(unknown[()] == max(float(contributions[()]), 0.0))
+    constraints += [unknown[subset] == wanted[subset] for subset in kept if subset]
     distance = sum(
         cp.sum_squares(unknown[subset] - wanted[subset]) for subset in contributions if subset
     )
@@ -169,6 +170,28 @@ def check_optimum(sizes, tables, strategies, seed, zeros=None):
         else:
             assert cells[possible].min() >= -1e-12 * np.sqrt(scale)
             assert np.abs(cells[~possible]).max() <= 1e-12 * np.sqrt(scale)
+
+
+@given(problems(with_strategies=False))
+@settings(deadline=None, max_examples=20)
+def test_exact_totals_stay_and_the_rest_is_nearest(problem):
+    sizes, tables, _, seed = problem
+    rng = np.random.default_rng(seed)
+    exact = tables[rng.integers(len(tables))][: rng.integers(1, 3)]
+    kept = list(subsets(exact))
+    true, contributions = (drawn(tables, sizes, {}, seed, noise=noise) for noise in (0.0, 3.0))
+    contributions |= {subset: true[subset] for subset in kept}
+    assume(true[()] > 0)
+    solution = nonnegative(contributions, sizes, {}, kept=kept, gap=1e-6)
+    value, _ = dense_optimum(contributions, tables, sizes, {}, kept=kept)
+    scale = sum(float(np.sum(values**2)) for values in contributions.values())
+    assert value - 1e-6 * scale - 1e-9 <= solution.distance
+    assert solution.distance <= value / (1 - solution.gap) + 1e-6 * scale + 1e-9
+    for subset in kept:
+        np.testing.assert_array_equal(solution.contributions[subset], contributions[subset])
+    for table in tables:
+        cells = marginal(table, sizes, within(table, solution.contributions), {})
+        assert cells.min() >= -1e-12 * np.sqrt(scale)
 
 
 def test_what_is_measured_without_error_stays_where_cells_are_impossible():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rpexplore.estimation.nonnegative import nearest_whole, rounded, with_columns
+from rpexplore.estimation.whole_numbers import nearest_whole, rounded, with_columns
 
 
 def totals_of(table):

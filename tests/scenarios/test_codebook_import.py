@@ -5,6 +5,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
+from rpexplore.domain.codebook_remarks import describe_left_out
 from rpexplore.domain.domain import (
     FOUND_IN_RECORDS,
     TO_COMPLETE,
@@ -16,7 +17,6 @@ from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.codebook_import import (
     describe_codebook,
-    describe_left_out,
     describe_loaded,
     domain_from_lines,
     domain_of_columns,

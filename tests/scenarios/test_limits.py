@@ -27,9 +27,9 @@ def test_what_is_above_a_limit_is_refused_with_its_number(limit):
 
 def test_areas_have_a_limit_of_their_own():
     scenario = sample_project().current
-    check_limits(scenario, Limits(areas=2_814))
-    with pytest.raises(LimitError, match="2,814 areas"):
-        check_limits(scenario, Limits(areas=2_813))
+    check_limits(scenario, Limits(areas=24_939))
+    with pytest.raises(LimitError, match="24,939 areas"):
+        check_limits(scenario, Limits(areas=24_938))
 
 
 def test_a_codebook_without_attributes_is_within_all_limits():

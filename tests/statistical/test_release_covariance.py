@@ -16,9 +16,9 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.source import Counts
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.measurement import measure_residual
 from rpexplore.releases.measurement_file import MeasuredFile
-from rpexplore.releases.table_release import Contributions
 from tests.statistical.linear_release import (
     PAIR_DEVIATIONS,
     LinearRelease,

@@ -48,6 +48,6 @@ async def _lifespan_with_run(server: Any) -> AsyncIterator[None]:
 if FOLDER in os.environ:  # not where its test imports the names above
     app = st.App(
         str(Path(__file__).parents[2] / "app.py"),
-        middleware=[middleware()],
+        middleware=middleware(),
         lifespan=_lifespan_with_run,
     )

@@ -89,7 +89,7 @@ def areas_editor(planned: AreaPlan | None, *, are_read: bool) -> None:
         "Tables": lambda: tables_view(opened),
         "Plan": lambda: _plan_view(opened, planned),
         "By area": lambda: _by_area(planned),
-        "Map (optional)": lambda: _on_a_map(opened, planned),
+        "Map": lambda: _on_a_map(opened, planned),
     }
     tabs("areas", views)
 
@@ -336,7 +336,11 @@ def _on_a_map(opened: AreaStudy, planned: AreaPlan | None) -> None:
     """A box for a GeoJSON file, and its shapes coloured by accuracy."""
     if planned is None:
         return
-    errors = table_of_areas(planned)
-    shapes = shapes_of(opened.areas.tree, "area map file", HERE)
-    if shapes is not None:
+    left, right = st.columns([1, 3], gap="large")
+    with left:
+        errors = table_of_areas(planned)
+        shapes = shapes_of(opened.areas.tree, "area map file", HERE)
+    with right:
+        if shapes is None:
+            return
         chart_with_numbers(kept(map_chart, shapes, errors))

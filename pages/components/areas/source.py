@@ -32,7 +32,7 @@ from rpexplore.data.files.offered import codebooks, refuse_records_beside
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.area_study import PRESETS, AreaStudy
-from rpexplore.scenarios.examples import COUNTRY, sample_project
+from rpexplore.scenarios.examples import COUNTRY, COUNTRY_KEY, sample_project
 
 # ---- Where the areas come from: the sample country, files; and what their levels are like.
 
@@ -53,7 +53,7 @@ def choose_areas() -> None:
         "Open the sample country",
         icon=":material/map:",
         type="primary",
-        on_click=lambda: open_beside(sample_project()),
+        on_click=lambda: open_beside(sample_project(), COUNTRY_KEY),
         help=f"{COUNTRY} It opens in a project of its own; earlier work is kept.",
     )
     upload_several(

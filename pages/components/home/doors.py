@@ -10,7 +10,13 @@ from pages.components.shared.serving import plans_only
 from pages.components.shared.session import escaped, open_beside, open_new
 from rpexplore.analysis.first_look import first_look
 from rpexplore.figures.first_look import KEY, first_look_table
-from rpexplore.scenarios.examples import EXAMPLES, Example
+from rpexplore.scenarios.examples import (
+    COUNTRY_KEY,
+    COUNTRY_QUESTION,
+    EXAMPLES,
+    SUMMARY,
+    SURVEY,
+)
 
 CODEBOOK = "pages/codebook.py"
 BUDGETS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -22,9 +28,11 @@ def enter_opened() -> None:
         st.switch_page(page)
 
 
-def open_example(example: Example) -> None:
+def open_example(key: str) -> None:
     """Open an example on the Plan page."""
-    open_beside(example.project(), example.key)
+    project = unsaved_project(key)
+    assert project is not None
+    open_beside(project, key)
     st.session_state[OPENED] = PLAN
 
 
@@ -54,7 +62,10 @@ def doors() -> None:
             + ("No records come here." if plans_only() else "Nothing leaves this computer.")
         )
         st.button(
-            "Open the household survey", type="primary", on_click=open_example, args=(EXAMPLES[0],)
+            "Open the household survey",
+            type="primary",
+            on_click=open_example,
+            args=(EXAMPLES[0].key,),
         )
     with st.container(border=True):
         st.subheader("My own data")
@@ -87,6 +98,9 @@ stroke="#3c76c3" stroke-width="2.5"/>""",
 stroke-width="3"/><path d="M2 14h92" stroke="#3c76c3" stroke-dasharray="5 5"/>""",
     "hospital-stays": """<g fill="#3c76c3" opacity=".55"><circle cx="12" cy="34" r="9"/>
 <circle cx="41" cy="30" r="14"/><circle cx="76" cy="26" r="19"/></g>""",
+    COUNTRY_KEY: """<g fill="#3c76c3" opacity=".55" stroke="#fff" stroke-width="1.5">
+<path d="M6 16L24 4l16 8-4 16-18 6z"/><path d="M40 12l22-9 14 10-8 17-32-2z"/>
+<path d="M18 34l18-6 10 18-22 1z"/><path d="M36 28l32 2 22-6 3 14-20 8-27 0z"/></g>""",
 }
 
 
@@ -94,18 +108,20 @@ def gallery() -> None:
     """Every example: what it is, what it answers, and a button that opens it."""
     st.subheader("Examples")
     st.caption("Each opens afresh, and becomes a project of yours with your first change.")
-    for column, example in zip(st.columns(len(EXAMPLES)), EXAMPLES, strict=True):
+    cards = [(one.key, one.title, one.question, one.summary) for one in EXAMPLES]
+    cards.append((COUNTRY_KEY, SURVEY, COUNTRY_QUESTION, SUMMARY))
+    for column, (key, title, question, summary) in zip(st.columns(len(cards)), cards, strict=True):
         with column.container(border=True, height="stretch", gap="xsmall"):
-            _picture(PICTURES[example.key])
+            _picture(PICTURES[key])
             st.button(
-                example.title,
-                key=f"example {example.key}",
+                title,
+                key=f"example {key}",
                 width="stretch",
                 on_click=open_example,
-                args=(example,),
+                args=(key,),
             )
-            st.markdown(escaped(example.question))
-            st.caption(escaped(example.summary))
+            st.markdown(escaped(question))
+            st.caption(escaped(summary))
 
 
 def _picture(drawing: str) -> None:

@@ -17,7 +17,7 @@ from pages.components.shared.session import (
 )
 from rpexplore.analysis import budget_units
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.text import capitalised, describe_share, needed_number_of
+from rpexplore.common.text import capitalised, describe_share, needed_number_of, with_article
 from rpexplore.figures.chart import Column
 from rpexplore.planning.losses.losses import WEIGHTINGS, Loss, WeightedSum
 from rpexplore.planning.pilot import DEFAULT_SHARE
@@ -203,7 +203,7 @@ def budget_inputs() -> Any:
             budget_units.slider_stops(unit, value),
             **bound("slid budget", value, take),
         )
-        whom = "a record" if budget.max_records_per_person is None else "a person"
+        whom = escaped(with_article(budget.noun))
         label = f"δ = {delta}, {whom}" if unit == "epsilon" else f"Protects {whom}"
         with st.popover(label, key="budget details"):
             unit_inputs()

@@ -81,7 +81,8 @@ def _of_part(part: PartPlan) -> None:
             shown = kept(levels_for_reading, in_areas)
             st.dataframe(shown, hide_index=True, alt="Forecast of areas by level")
             st.caption(escaped(in_areas.rests_on))
-        st.page_link("pages/areas.py", label="Areas on a map", query_params={"areas": "Map"})
+        where = {"part": "areas", "areas": "Map"}
+        st.page_link("pages/workload.py", label="Areas on a map", query_params=where)
 
 
 def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> int:

@@ -19,7 +19,9 @@ from pages.components.shared.solutions import whole_plan
 from rpexplore.common.numbers import exact_fraction
 from rpexplore.common.text import joined, rounded
 from rpexplore.errors import PlanError
-from rpexplore.planning.plan import TITLES, Plan, stated_shares
+from rpexplore.planning.part_plan import TITLES
+from rpexplore.planning.part_shares import stated_shares
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.scenario import Scenario
 

@@ -40,8 +40,8 @@ def suggested(planned: TablePlan, table: int, made: Forecast | None) -> None:
         st.caption("The table meets the rule already.")
         return
     st.caption(
-        f"Wanted: {describe_share(share)} of people in good cells. Planned at the same budget, "
-        "unless it is more budget."
+        f"Wanted: {describe_share(share)} of people in good cells. At the same budget, unless a "
+        "larger one is named."
     )
     for number, proposal in enumerate(found.proposals):
         text, button = st.columns([5, 1], vertical_alignment="center")

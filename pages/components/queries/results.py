@@ -76,6 +76,7 @@ def counts_editor(planned: QueryPlan | None) -> None:
             return
         solution = None if planned is None else query_solution()
         if planned is not None and solution is not None:
+            solution = solution.for_neighbours(planned.budget)
             headline(planned, stated)
             certificate(planned, solution)
             smallest_budget(solution, planned)
@@ -86,6 +87,8 @@ def counts_editor(planned: QueryPlan | None) -> None:
             "Baselines": lambda: baselines(solution),
             "Privacy profile": lambda: privacy_profile(planned),
         }
+        if planned.budget.replaces:  # plainer methods are compared for added records
+            del views["Baselines"]
         tabs("queries", views)
 
 
@@ -192,7 +195,7 @@ def _answers(stated: StatedQueries) -> Any:
 def privacy_profile(planned: QueryPlan) -> None:
     """The share of the budget that each cell uses, and the counts that would be free."""
     sentence = describe_profile(planned, current().record_noun)
-    if not planned.strategy.spare.any():
+    if not planned.spare.any():
         st.markdown(escaped(sentence))
         return
     frame = kept(profile_of_cells, planned)

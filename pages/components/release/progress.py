@@ -1,9 +1,7 @@
 """A dry run, and a run after its button was pressed: how far it is, and the result."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
@@ -15,7 +13,6 @@ from pages.components.release.release_task import (
     ReleaseTask,
     going_since,
 )
-from pages.components.results.browser import browse, browse_answers
 from pages.components.shared.background import Task, follow, has_ended, worked_out
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.drawn_counts import DrawnCounts
@@ -98,12 +95,14 @@ def release_in_progress(task: ReleaseTask) -> None:
 
 
 def finished_release(release: Release, task: ReleaseTask) -> None:
-    """The outcome: tables, or answers, to look at."""
+    """What was charged, where the files are, and the way to the results."""
     st.success(f"Finished: {release.plan.contents}. {task.charge}")
     st.markdown("The files are in")
     st.code(str(release.folder.absolute()), language=None)
     for part in release.parts:
-        _OUTCOMES[part.kind](part, task)
+        if part.kind == "rounds":
+            st.warning(f"{escaped(capitalised(part.label))}.", icon=":material/label_important:")
+    st.page_link("pages/results.py", label="Look at the results", icon=":material/table_view:")
     st.button("Prepare another release", on_click=_prepare_another)
     if release.part("tables") is not None:
         export_section(release.plan, task.inputs.scenario)
@@ -142,39 +141,6 @@ def _go_on(task: ReleaseTask) -> None:
     rest = ReleaseTask.begin(replace(inputs, pilot_only=False, account=account), task.project_key)
     if rest is not None:
         st.session_state[RELEASE_TASK] = rest
-
-
-def _tables(part: Any, task: ReleaseTask) -> None:
-    st.subheader("The noisy tables")
-    browse(part, part.folder, task.inputs.scenario.record_noun, None)
-    _link("Post-process these tables, or combine releases", "tune")
-
-
-def _areas(_: Any, __: ReleaseTask) -> None:
-    _link("Look at its tables, area by area", "account_tree")
-
-
-def _rounds(part: Any, _: ReleaseTask) -> None:
-    st.warning(f"{escaped(capitalised(part.label))}.", icon=":material/label_important:")
-    _link("Look at its tables, and the bound on the error of each", "table_view")
-
-
-def _counts(part: Any, _: ReleaseTask) -> None:
-    st.subheader("The noisy own counts")
-    browse_answers(part)
-
-
-def _link(label: str, icon: str) -> None:
-    st.page_link("pages/results.py", label=label, icon=f":material/{icon}:")
-
-
-# What is shown of a part of a finished release, by its kind.
-_OUTCOMES: Mapping[str, Callable[[Any, ReleaseTask], None]] = {
-    "tables": _tables,
-    "areas": _areas,
-    "rounds": _rounds,
-    "counts": _counts,
-}
 
 
 def _prepare_another() -> None:

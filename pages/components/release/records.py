@@ -12,7 +12,7 @@ from pages.components.shared.files import data_files, path_choice
 from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.numbers import shown_few
-from rpexplore.common.text import plural
+from rpexplore.common.text import plural, with_article
 from rpexplore.data.coding import able_to_take
 from rpexplore.data.engines.connections import connection_named, connection_names, secrets_file
 from rpexplore.data.engines.source import DatabaseSource
@@ -159,21 +159,23 @@ def _forget() -> None:
 
 def person_rule_input(form: ReleaseForm) -> PersonRule | None:
     """How the limit of records per person is kept; None where it is taken for granted."""
-    most, data = form.planned.budget.max_records_per_person, form.data
+    budget, data = form.planned.budget, form.data
+    most, noun = budget.max_records_per_person, budget.noun
     if most is None:
         return None
     columns = form.attempt(lambda: list(kept(data.columns)))
     if columns is None:
         return None
     st.markdown(
-        f"The plan protects {escaped(form.planned.budget.unit)}. Name the column that identifies "
-        "the person of a record, and the limit is checked; without it, it is taken for granted."
+        f"The plan protects {escaped(budget.unit)}. Name the column that identifies the "
+        f"{escaped(noun)} of a record, and the limit is checked; without it, it is taken for "
+        "granted."
     )
     left, middle, right = st.columns(3)
     example = example_for(form.planned.domain, list(form.planned.columns))
     proposed = example.person_column if example and data == FileSource(example.records) else ""
     column = left.selectbox(
-        "Column with the person",
+        f"Column with the {escaped(noun)}",
         columns,
         index=columns.index(proposed) if proposed else None,
         key="person column",
@@ -183,7 +185,7 @@ def person_rule_input(form: ReleaseForm) -> PersonRule | None:
     if column is None:
         return None
     excess = middle.radio(
-        f"If a person has more than {plural(most, 'record')}",
+        f"If {escaped(with_article(noun))} has more than {plural(most, 'record')}",
         [REFUSE, KEEP],
         key="person excess",
         persist_state="session",

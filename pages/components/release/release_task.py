@@ -22,8 +22,9 @@ from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.ledger.account import Account, Spent
+from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.ledger.spent import Spent
 from rpexplore.releases.release import can_be_resumed, release
 from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.scenarios.autosave import Autosaves, SavedRelease

@@ -5,8 +5,9 @@ import streamlit as st
 from pages.components.results.postprocess import HERE
 from pages.components.results.views import cells_of, chosen_values
 from pages.components.shared.area_shapes import shapes_of
+from pages.components.shared.area_walk import looked_into
 from pages.components.shared.charts import chart_with_numbers
-from pages.components.shared.session import escaped
+from pages.components.shared.session import escaped, kept
 from rpexplore.figures.areas import QUANTITIES, outcome_chart
 from rpexplore.results.area_results import AreaTables
 from rpexplore.results.publication import Publication
@@ -17,20 +18,27 @@ from rpexplore.workload.table_text import title
 def map_view(
     results: ShownTables, attributes: tuple[str, ...], record_noun: str, publication: Publication
 ) -> None:
-    """One figure of each area, coloured by its count, its error, or whether to publish it."""
+    """One figure of each area of a level, coloured by count, error, or whether to publish it."""
     assert isinstance(results, AreaTables)
-    tree = results.results.tree
+    of_release = results.results
+    tree = of_release.tree
     left, right = st.columns([1, 3], gap="large")
     with left:
         shapes = shapes_of(tree, "map of results", HERE)
     if shapes is None:
         return
-    level = tree.levels[results.level]
-    if not results.axis or level != shapes.level:
-        right.info(
-            f"The shapes are areas of the level {escaped(shapes.level)}: choose them, side by "
-            "side, at “Show” above."
-        )
+    # All areas of the shapes' level within the area that is looked into, or the one around it.
+    level, top = (
+        tree.levels.index(shapes.level),
+        looked_into(tree, f"area of {of_release.release.named}"),
+    )
+    while tree.level_of[top] > level:
+        top = int(tree.parents[top])
+    table = attributes[1:] if results.axis else attributes
+    results = kept(of_release.side_by_side, level, of_release.within(top, level), slot="on a map")
+    attributes = (results.axis, *table)
+    if not results.has_counts(attributes):
+        right.info(f"There is no such table on the level {escaped(shapes.level)}; choose another.")
         return
     with left:
         shown = st.selectbox(

@@ -106,7 +106,8 @@ def browse_table(
             needed = "an attribute" if least == 1 else "two attributes"
             st.info(f"Choose {needed} at least to see the table as {name}.")
         else:
-            _say_what_is_publishable(results, attributes, record_noun, publication)
+            if view != "Map":  # which is of more areas, and says so itself
+                _say_what_is_publishable(results, attributes, record_noun, publication)
             draw(results, attributes, record_noun, publication)
             _means(results, attributes)
             gain = SmoothingGain.of_table(kept(results.table, attributes))

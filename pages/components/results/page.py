@@ -29,8 +29,10 @@ from pages.components.results.source import (
     results_source,
 )
 from pages.components.results.synthetic import (
+    browse_area_records,
     browse_records,
     synthesizing,
+    synthesizing_areas,
     where_records_are_made,
 )
 from pages.components.shared.background import finish, follow_begun
@@ -97,6 +99,8 @@ def _areas(shown: Shown) -> None:
 
 def _whole_areas(shown: Shown) -> None:
     _downloads(shown, browse_areas(shown.part, sampling_of(shown.whole)))
+    if shown.part.is_smooth:
+        synthesizing_areas(shown.part, shown.folder)
     follow_begun(POSTPROCESSING)
 
 
@@ -110,6 +114,11 @@ def _counts(shown: Shown) -> None:
 
 def _records(shown: Shown) -> None:
     browse_records(shown.part)
+    follow_begun(POSTPROCESSING)
+
+
+def _area_records(shown: Shown) -> None:
+    browse_area_records(shown.part)
     follow_begun(POSTPROCESSING)
 
 
@@ -130,4 +139,5 @@ _VIEWS: Mapping[str, Callable[[Shown], None]] = {
     "whole areas": _whole_areas,
     "counts": _counts,
     "synthetic": _records,
+    "area records": _area_records,
 }

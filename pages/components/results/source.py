@@ -37,6 +37,8 @@ from rpexplore.results.results import (
     readings_of,
     source_folder,
 )
+from rpexplore.results.synthetic.area_records import KIND as AREA_RECORDS
+from rpexplore.results.synthetic.area_records import AreaRecords
 from rpexplore.results.synthetic.records import KIND as SYNTHETIC
 from rpexplore.results.synthetic.records import SyntheticRecords
 
@@ -153,6 +155,8 @@ def _load(folder: Path, others: tuple[Path, ...], on_progress: Progress) -> Any:
     kind = read_manifest(folder).get("format")
     if kind == SYNTHETIC[0]:
         return SyntheticRecords.load(folder)
+    if kind == AREA_RECORDS[0]:
+        return AreaRecords.load(folder)
     if kind == WHOLE_COUNTS[0]:
         return load_area_results(folder, others)
     return load_any_results(folder)
@@ -223,11 +227,12 @@ def _way_back_to(origin: Path | None) -> None:
     )
 
 
-def origin_of(results: ProcessedTables | SyntheticRecords) -> Path | None:
+def origin_of(results: ProcessedTables | SyntheticRecords | AreaRecords) -> Path | None:
     sources = results.manifest["sources"]
     # Beside it first, where the app proposes to make it.
     beside = [results.folder.parent / source["name"] for source in sources]
-    return source_folder(sources, [*beside, *released_folders().names])
+    kind = "areas" if isinstance(results, AreaRecords) else "tables"
+    return source_folder(sources, [*beside, *released_folders().names], kind)
 
 
 def _label(results: PartReader) -> None:
@@ -238,6 +243,16 @@ def _label_of_records(records: SyntheticRecords) -> None:
     st.warning(
         "**Synthetic records: no row is a person.** They are drawn from a model of what was "
         "released. For any figure that is published or decided on, use the released tables.",
+        icon=":material/label_important:",
+    )
+    _way_back_to(kept(origin_of, records))
+
+
+def _label_of_area_records(records: AreaRecords) -> None:
+    st.warning(
+        "**Synthetic records of areas: no row is a person.** Counted again, they have every count "
+        "of the best guesses, and so their bias. For any figure that is published or decided on, "
+        "use the released tables.",
         icon=":material/label_important:",
     )
     _way_back_to(kept(origin_of, records))
@@ -291,6 +306,7 @@ def _no_label(_: PartReader) -> None:
 # What stands above results of a kind; above others how they came about.
 _LABELS: Mapping[str, Callable[[Any], None]] = {
     "synthetic": _label_of_records,
+    "area records": _label_of_area_records,
     "rounds": _label_of_rounds,
     "whole areas": _label_of_whole_counts,
     "processed": _label_of_processed,

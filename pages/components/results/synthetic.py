@@ -17,11 +17,14 @@ from pages.components.shared.files import download, new_folder_input
 from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.processes import Progress
+from rpexplore.common.text import plural
 from rpexplore.domain.values import combination_from_text, describe_combinations, example_of
 from rpexplore.figures.chart import Column
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.area_results import AreaResults
 from rpexplore.results.duration import records_seconds
 from rpexplore.results.processed_tables import ProcessedTables
+from rpexplore.results.synthetic.area_records import AreaRecords, synthesize_areas
 from rpexplore.results.synthetic.impossible import of_names
 from rpexplore.results.synthetic.records import RECORDS, TABLES, SyntheticRecords
 from rpexplore.results.synthetic.records_folder import MOST_RECORDS, synthesize
@@ -183,3 +186,43 @@ def browse_records(records: SyntheticRecords) -> None:
     with st.container(horizontal=True):
         for name in (f"{RECORDS}.csv", f"{RECORDS}.parquet", f"{TABLES}.csv", "README.md"):
             download(name, (records.folder / name).read_bytes)
+
+
+def synthesizing_areas(guesses: AreaResults, folder: Path) -> None:
+    """Records that are made of best guesses for areas; folder: where these are."""
+    if POSTPROCESSING in st.session_state:
+        return
+    field = _field(folder)
+    with section("Make synthetic records", field):
+        st.markdown(
+            f"{meaning('Synthetic records')} There is one for each person in every lowest area; "
+            "counted again, they have every count of the best guesses."
+        )
+
+        def work(on_progress: Progress, output: Path) -> None:
+            synthesize_areas(guesses, output, on_progress=on_progress)
+
+        output = new_folder_input("Folder for the records", field, Path(f"{folder}-synthetic"))
+        work_button("Make the records", work, output, field, "records")
+
+
+def browse_area_records(records: AreaRecords) -> None:
+    """The first records of an area below the top, and its file."""
+    file = st.selectbox("Records of", records.files, key="file of area records", width=480)
+    own = kept(records.of_file, file)
+    st.subheader(f"The first {min(FIRST, len(own)):,} of {plural(len(own), 'record')}")
+    first = own[:FIRST]
+    listing(first, {name: Column(name, "name") for name in first}, "The first records")
+    st.caption(
+        f"{plural(records.n_records, 'record')} in {plural(len(records.files), 'Parquet file')}; "
+        "all of them in Python:"
+    )
+    st.code(
+        "from rpexplore.results.synthetic.area_records import AreaRecords\n\n"
+        f"records = AreaRecords.load({str(records.folder)!r}).records()",
+        language="python",
+        wrap_lines=True,
+    )
+    with st.container(horizontal=True):
+        for name in (file, "README.md"):
+            download(name.rpartition("/")[2], (records.folder / name).read_bytes)

@@ -1,7 +1,5 @@
 """Shapes of areas for a map, which the user gives: those of this session, and a box for others."""
 
-from pathlib import Path
-
 import streamlit as st
 
 from pages.components.shared.files import upload
@@ -18,8 +16,11 @@ _MAP = "area map"
 def shapes_of(tree: AreaTree, key: str, messages: str) -> AreaMap | None:
     """The shapes of some areas, and a box for others; None while there are none.
 
-    key: of the box; messages: where the page says what is wrong with a file
+    The sample country has shapes of its own. key: of the box; messages: where the page says what is
+    wrong with a file
     """
+    if tree.sha256 not in st.session_state.get(_MAP, {}) and (path := sample_map_for(tree)):
+        _take(tree, path.read_bytes(), path.name, messages)
     shapes: AreaMap | None = st.session_state.get(_MAP, {}).get(tree.sha256)
     upload(
         "Drop the shapes of the areas" if shapes is None else "Drop other shapes",
@@ -35,19 +36,7 @@ def shapes_of(tree: AreaTree, key: str, messages: str) -> AreaMap | None:
             "A map is optional: with a GeoJSON file of your own the areas of one level are drawn. "
             "Everything else works without."
         )
-        if path := sample_map_for(tree):
-            st.button(
-                "Use the sample's map",
-                icon=":material/map:",
-                key=f"sample of {key}",
-                on_click=_take_sample,
-                args=(tree, path, messages),
-            )
     return shapes
-
-
-def _take_sample(tree: AreaTree, path: Path, messages: str) -> None:
-    _take(tree, path.read_bytes(), path.name, messages)
 
 
 def _take(tree: AreaTree, content: bytes, name: str, messages: str) -> None:

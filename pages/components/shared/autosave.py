@@ -17,7 +17,7 @@ from rpexplore.common.text import data_size
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.scenarios.autosave import Autosaves, SavedProject
-from rpexplore.scenarios.examples import EXAMPLES
+from rpexplore.scenarios.examples import COUNTRY_KEY, EXAMPLES, sample_project
 from rpexplore.scenarios.project import Project, project_of_file
 from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
 
@@ -99,6 +99,8 @@ def unsaved_project(name: str) -> Project | None:
         return Project((Scenario(Domain(())),))
     if name == SAMPLE:
         return new_project()
+    if name == COUNTRY_KEY:
+        return sample_project()
     return next((example.project() for example in EXAMPLES if example.key == name), None)
 
 

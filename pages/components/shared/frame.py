@@ -28,7 +28,7 @@ from rpexplore.analysis.budget_units import stated_text
 from rpexplore.common.server import server_settings
 from rpexplore.common.server_files import timed_event
 from rpexplore.common.text import joined
-from rpexplore.planning.plan import TITLES
+from rpexplore.planning.part_plan import TITLES
 
 # ---- What is around every page: title, session state, navigation and the line on top.
 

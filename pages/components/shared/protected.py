@@ -8,6 +8,7 @@ import streamlit as st
 from pages.components.shared.session import bound, change, current, escaped
 from rpexplore.analysis import budget_units
 from rpexplore.analysis.glossary import meaning
+from rpexplore.common.text import capitalised, with_article
 from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import table_from_text
@@ -30,6 +31,14 @@ def protected_inputs(here: str) -> None:
             ),
         )
 
+    def take_noun(typed: str) -> None:
+        change(
+            here,
+            lambda: current().replaced(
+                budget=budget_units.with_noun(current().budget, typed.strip() or None)
+            ),
+        )
+
     def set_unit(unit: str) -> None:
         limit = int(st.session_state.get("records per person") or 1)
         take(limit if unit == PERSON else None, budget.neighbours)
@@ -37,13 +46,23 @@ def protected_inputs(here: str) -> None:
     st.radio(
         "Privacy unit",
         [RECORD, PERSON],
+        format_func=lambda kind: (
+            kind if kind == RECORD else capitalised(with_article(budget.holder))
+        ),
         horizontal=True,
         help=meaning("Privacy unit"),
         **bound("protected", RECORD if records is None else PERSON, set_unit),
     )
+    st.text_input(
+        "The word for who is protected",
+        placeholder=budget.noun,
+        help="One, in the singular: household, enterprise, patient. Texts and exports use it; no "
+        "number depends on it.",
+        **bound("unit noun", budget.unit_noun or "", take_noun),
+    )
     if records is not None:
         st.number_input(
-            "At most how many records can one person have?",
+            f"At most how many records can one {escaped(budget.noun)} have?",
             min_value=1,
             **bound("records per person", records, lambda limit: take(limit, budget.neighbours)),
         )

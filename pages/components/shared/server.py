@@ -17,6 +17,7 @@ from typing import Any
 from starlette.middleware import Middleware
 
 from pages.components.shared.accounts import LoginRoutes
+from pages.components.shared.compression import CompressedScripts
 from pages.components.shared.guard import Guard, PublicGuard
 from pages.components.shared.serving import plans_only
 from pages.components.shared.streamlit_parts import prepare_streamlit
@@ -32,8 +33,8 @@ _SECONDS_TO_LEAVE = 1  # from a signal on
 _SECONDS_BETWEEN_COLLECTIONS = 30.0
 
 
-def middleware() -> Middleware:
-    """The guard of a shared server, or that of one's own app; nothing without a usable Streamlit.
+def middleware() -> list[Middleware]:
+    """The guard of a shared server, or that of one's own app, and what compresses behind it.
 
     Ends the process with a sentence if a shared server could not rely on the one that is installed.
     """
@@ -43,14 +44,16 @@ def middleware() -> Middleware:
     except RpexploreError as error:
         sys.stderr.write(f"Error: {error}\n")
         sys.exit(REFUSED)
+    compressed = Middleware(CompressedScripts)
     if not settings.planning_only:
-        return _own_guard()
+        return [_own_guard(), compressed]
     take_over_logs()
     _end_with_starter()
     address, login = settings.public_address, None
     if settings.login_file:
         login = LoginRoutes(Login.read(Path(settings.login_file), address), address)
-    return Middleware(PublicGuard, address=address, login=login, is_ready=is_ready)
+    guard = Middleware(PublicGuard, address=address, login=login, is_ready=is_ready)
+    return [guard, compressed]
 
 
 def _own_guard() -> Middleware:

@@ -28,9 +28,9 @@ from rpexplore.planning.counts_objectives import OBJECTIVES
 from rpexplore.planning.counts_planner import QueryOptimum, query_optimum
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.part_plan import PartPlan, keeping, solution_keeping
+from rpexplore.planning.part_plan import TITLES, PartPlan, keeping, solution_keeping
 from rpexplore.planning.pilot import with_pilot
-from rpexplore.planning.plan import TITLES, Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import MinimumBudget, Optimum, minimum_budget
 from rpexplore.planning.request import AtBudget, combined
 from rpexplore.planning.table_plan import TablePlan

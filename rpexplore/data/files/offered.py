@@ -30,7 +30,7 @@ from rpexplore.errors import DomainError
 
 MOST_LISTED = 500
 _IN_RELEASES = {"manifest.json", "plan.json", "README.md"}
-_CODEBOOKS = (".json", ".xml", ".hrc")
+_CODEBOOKS = (".json", ".xml", ".hrc", ".xlsx", ".ods", ".px")
 MOST_SEEN = 5_000  # names that are looked at, hidden ones included
 _SECONDS = 0.3  # for all folders, after which no further one is looked at
 

@@ -255,6 +255,7 @@ def minimum_area_budget(
     workload: AreaWorkload,
     *,
     max_records_per_person: int | None = None,
+    unit_noun: str | None = None,
     tolerance: float | None = None,
     uniform_levels: bool = False,
     on_progress: Progress = no_progress,
@@ -264,6 +265,7 @@ def minimum_area_budget(
     Args:
         workload: The tables of each area, each with a target: its largest standard error.
         max_records_per_person: Most records of a person, who then is the privacy unit.
+        unit_noun: The word for that unit, as in `Budget`.
         tolerance: Relative gap to the smallest possible budget at which the search may end; 3e-3
             if left out.
         uniform_levels: Whether all areas of a level get the same noise, which takes more budget.
@@ -297,12 +299,11 @@ def minimum_area_budget(
     at_one = plan_areas(
         workload,
         loss=MaxVariance(relative_to="target"),
-        budget=Budget(rho=1, max_records_per_person=max_records_per_person),
+        budget=Budget(rho=1, max_records_per_person=max_records_per_person, unit_noun=unit_noun),
         tolerance=tolerance,
         uniform_levels=uniform_levels,
         on_progress=on_progress,
     )
     # Variances are inversely proportional to the budget.
     rho = Fraction(rho_with_allowance(at_one.loss_value))
-    budget = Budget(rho=typed_above(rho), max_records_per_person=max_records_per_person)
-    return with_budget(at_one, budget)
+    return with_budget(at_one, at_one.budget.of_unit(rho=typed_above(rho)))

@@ -24,7 +24,7 @@ def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fract
 
     p_A is ∏ (n_i − 1)/n_i, or for attributes with a strategy ∏ β_i. Each term is rounded up, the
     sum by less than 10^−29 of the smallest term times their number. Where neighbours replace a
-    record, `replacement_cost`.
+    record, `replacement_cost`; or each residual is charged twice `Closure.replaced_shares` as much.
     """
     if closure.replacement is not None:
         return replacement_cost(closure, sigma_squared)[0]
@@ -35,14 +35,34 @@ def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fract
         costs[attribute] = strategy.cost_factor
     if closure.classes is not None:
         return _largest_cost_of_kinds(closure, costs, sigma_squared)
-    first, kinds = _kinds_of_residuals(closure, costs, sigma_squared)
+    of_attributes: Sequence[Hashable] = costs
+    if closure.by_residual:  # whose shares are those of attributes
+        of_attributes = range(len(costs))
+    first, kinds = _kinds_of_residuals(closure, of_attributes, sigma_squared)
     counts, scales = np.bincount(kinds).astype(object), sigma_squared[first]
     above = closure.exact_product([cost.numerator for cost in costs], first)
     below = closure.exact_product([cost.denominator for cost in costs], first)
+    above, below = _replaced(closure, first, above, below)
     below = below * scales.digits.astype(object)
-    smallest = float(np.min(closure.privacy_cost_factor[first] / scales.floats))
+    smallest = _smallest(closure.full_cost_factor[first] / scales.floats)
     terms, digits = _rounded_up(above, below, scales.exponents, smallest)
     return Fraction(int(np.sum(terms * counts)), 10**digits)
+
+
+def _replaced(
+    closure: Closure, residuals: np.ndarray, above: np.ndarray, below: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numerators and denominators times what replacing a record costs, where one is replaced."""
+    if not closure.by_residual:
+        return above, below
+    shares = 2 * closure.replaced_shares[residuals]
+    ratios = [share.as_integer_ratio() for share in shares]
+    numerators, denominators = np.array(ratios, dtype=object).reshape(-1, 2).T
+    return above * numerators, below * denominators
+
+
+def _smallest(amounts: np.ndarray) -> float:
+    return float(np.min(amounts[amounts > 0], initial=1.0))
 
 
 def _rounded_up(
@@ -143,8 +163,9 @@ def _largest_cost_of_kinds(
     every = np.arange(len(closure))
     above = closure.exact_product([cost.numerator for cost in costs], every)
     below = closure.exact_product([cost.denominator for cost in costs], every)
+    above, below = _replaced(closure, every, above, below)
     below = below * sigma_squared.digits.astype(object)
-    smallest = float(np.min(closure.full_cost_factor / sigma_squared.floats))
+    smallest = _smallest(closure.full_cost_factor / sigma_squared.floats)
     terms, digits = _rounded_up(above, below, sigma_squared.exponents, smallest)
     # Whole numbers of this part, exactly: below 2^53 for as many trees as there can be.
     steps = COST_STEPS ** len(closure.trees)

@@ -68,6 +68,11 @@ class Closure:
                where neighbours replace a record: how records may differ, with prices at which
                `privacy_cost_factor` is p; None where they add or remove one
     panel      where a person has one record a period at most: the period, with prices likewise
+    by_residual
+               whether neighbours replace a record, and each residual is charged the most that this
+               costs in it (`replaced_shares`): tables of levels, amounts, aggregations
+    least_cost what a residual costs at least in a search; 0 elsewhere, as for the total that is
+               public
     """
 
     members: np.ndarray
@@ -85,6 +90,8 @@ class Closure:
     prices: np.ndarray | None = None
     replacement: Replacement | None = None
     panel: Panel | None = None
+    by_residual: bool = False
+    least_cost: float = 0.0
 
     @classmethod
     def of(cls, workload: Workload, *, levels_apart: bool = False) -> "Closure":
@@ -168,19 +175,16 @@ class Closure:
         inverse_totals = np.array([1 / basis.total_sum for basis in of_bases])
         ratios = np.array([basis.spread_sum / basis.total_sum for basis in of_bases])
         first = np.cumsum([0, *map(len, workload.bases[:-1])])  # of each attribute's bases
-        costs = (self.sizes - 1) / self.sizes
-        for attribute, strategy in strategies.items():
-            costs[attribute] = float(strategy.cost_factor)
-        return replace(
+        closure = replace(
             self,
             incidence=self._relative(workload, ratios, first),
             cells=workload.cells,
             inverse_totals=_product(workload.attribute_basis_index, inverse_totals),
             pairs=_product(self.members, np.append(ratios, 1.0)[first]),
-            privacy_cost_factor=_product(self.members, costs),
             strategies=dict(strategies),
             moments=of_bases,
         )
+        return replace(closure, privacy_cost_factor=closure.full_cost_factor)
 
     def _with_strategies_of_levels(
         self, workload: Workload, strategies: Mapping[int, Strategy]
@@ -260,6 +264,43 @@ class Closure:
         costs = self.full_cost_factor if panel is None else panel.cost_factors(self)
         return replace(self, panel=panel, privacy_cost_factor=costs)
 
+    def replacing_by_residual(self, *, replaces: bool, least_cost: float = 0.0) -> "Closure":
+        """This closure where neighbours replace a record, each residual charged by itself; or not.
+
+        least_cost: of a residual, for searches
+        """
+        closure = replace(self, by_residual=replaces, least_cost=least_cost)
+        if closure.prices is not None:
+            return closure.with_prices(closure.prices)
+        return replace(closure, privacy_cost_factor=closure.full_cost_factor)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether neighbours replace records."""
+        return self.replacement is not None or self.by_residual
+
+    @cached_property
+    def replaced_shares(self) -> np.ndarray:
+        """The most that replacing a record costs in each residual, over twice p, exact or above.
+
+        Fractions, object[n_residuals]; 0 of the total. Of a residual of one attribute it is δ, the
+        largest ‖R e_u − R e_v‖² / 2β; of several the largest δ of its attributes, at least 1. Where
+        records of different kinds cost different things, 1 + ν in the place of δ, with ν the
+        largest −cos of the angle of two columns (docs/guarantees.md, "Replacing a record").
+        """
+        shares = [Fraction(int(n), max(int(n) - 1, 1)) for n in self.sizes.tolist()]
+        for number, strategy in self.strategies.items():
+            apart = strategy.squared_diameter, 2 * strategy.squared_sensitivity
+            shares[number] = 1 + strategy.opposed if self.trees else Fraction(*apart)
+        order = sorted(range(len(shares)), key=shares.__getitem__)
+        ranks = np.full(len(shares) + 1, -1)
+        ranks[order] = np.arange(len(order))
+        largest = np.max(ranks[self.members], axis=1, initial=-1)
+        in_order = [shares[number] for number in order]
+        alone = np.array([*in_order, Fraction(0)], dtype=object)[largest]
+        several = np.count_nonzero(self.members >= 0, axis=1) > 1
+        return np.where(several, np.maximum(alone, Fraction(1)), alone)
+
     @property
     def exact_totals(self) -> Totals:
         """The attributes of each total that is released as it is, and that neighbours keep."""
@@ -268,6 +309,8 @@ class Closure:
     @cached_property
     def is_public(self) -> np.ndarray:
         """Which residuals are the same for all neighbours: bool[n_residuals]."""
+        if self.by_residual:
+            return np.count_nonzero(self.members >= 0, axis=1) == 0
         if self.replacement is None:
             return np.zeros(len(self), dtype=bool)
         return is_exact(self, self.exact_totals)
@@ -275,7 +318,7 @@ class Closure:
     @property
     def has_own_costs(self) -> bool:
         """Whether costs are other than those of an added or removed record."""
-        return self.replacement is not None or self.panel is not None
+        return self.replaces or self.panel is not None
 
     @property
     def n_kinds(self) -> int:
@@ -285,11 +328,18 @@ class Closure:
 
     @cached_property
     def full_cost_factor(self) -> np.ndarray:
-        """∏ β of each residual, what it costs the dearest record: float64[n_residuals]."""
+        """∏ β of each residual, what it costs the dearest record: float64[n_residuals].
+
+        Where records are replaced, and residuals charged by themselves: the dearest replacement.
+        """
         costs = (self.sizes - 1) / self.sizes
         for number, strategy in self.strategies.items():
             costs[number] = float(strategy.cost_factor)
-        return _product(self.members, costs)
+        product = _product(self.members, costs)
+        if not self.by_residual:
+            return product
+        shares = 2 * self.replaced_shares.astype(float)
+        return np.maximum(product * shares, self.least_cost)
 
     @property
     def largest_cost_factor(self) -> np.ndarray:

@@ -88,6 +88,23 @@ class Strategy:
         return Fraction(self.squared_sensitivity, 4**self.bits)
 
     @cached_property
+    def squared_diameter(self) -> int:
+        """Largest squared distance of two columns of the integer matrix: exact."""
+        products = self.integers.T @ self.integers
+        squares = np.diag(products)
+        return int(np.max(squares[:, None] + squares - 2 * products))
+
+    @cached_property
+    def opposed(self) -> Fraction:
+        """At least the largest −⟨a, b⟩ / (‖a‖ ‖b‖) of two columns of R, and at least 0; at most 1.
+
+        Of integers, so that rounding is far below what is added.
+        """
+        columns = self.integers / np.sqrt(np.maximum(np.sum(self.integers**2, axis=0), 1))
+        largest = max(float(-np.min(columns.T @ columns)), 0.0)
+        return min(Fraction(largest) + Fraction(1, 2**32), Fraction(1))
+
+    @cached_property
     def matrix(self) -> np.ndarray:
         """R, float64[n − 1, n], exact."""
         return self.integers / float(2**self.bits)

@@ -48,7 +48,7 @@ def integer_measurement(
         # A row for each kind of cells, with 1 for its cells.
         kinds = (kind_of == np.arange(distinct.shape[1])[:, None]).astype(float)
     is_basis = kinds is not None and len(kinds) == len(matrix)
-    basis = kinds if kinds is not None and is_basis else _basis(integers, matrix)
+    basis = kinds if kinds is not None and is_basis else basis_of_queries(integers, len(matrix))
     tried = _multiples(matrix, basis)
     if kinds is not None and not is_basis:
         tried = chain(tried, _with_faint_rows(matrix, kinds))
@@ -86,14 +86,14 @@ def _with_faint_rows(matrix: np.ndarray, kinds: np.ndarray) -> Iterator[np.ndarr
         yield np.rint(np.vstack([within * 2.0**bits, faint])) @ kinds
 
 
-def _basis(integers: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """As many of the queries as R has rows, far from depending on one another, in whole numbers."""
+def basis_of_queries(integers: np.ndarray, n_rows: int) -> np.ndarray:
+    """So many of the queries, far from depending on one another, in whole numbers: float64."""
     from scipy.linalg import qr  # slow to import
 
     rows = integers // np.gcd.reduce(integers, axis=1, keepdims=True)
     lengths = np.linalg.norm(rows.astype(float), axis=1, keepdims=True)
     _, order = qr((rows / lengths).T, mode="r", pivoting=True)  # pyright: ignore[reportAssignmentType]
-    return rows[np.sort(order[: len(matrix)])].astype(float)
+    return rows[np.sort(order[:n_rows])].astype(float)
 
 
 def _cost(

@@ -30,7 +30,7 @@ _PRECISE = 1e-8  # of the prices for given weights, relative
 # Of a residual's cost for records, what it costs at least in the search: the total costs nothing,
 # others nothing at some prices. A loss is smaller without by less than its root, which the bound
 # that is proven in the end has not.
-_LEAST_COST = 1e-15
+LEAST_COST = 1e-15
 
 
 def minimise_replacing(
@@ -103,7 +103,7 @@ def minimise_replacing(
 
 
 def _with_least_costs(closure: Closure) -> Closure:
-    costs = np.maximum(closure.privacy_cost_factor, _LEAST_COST * closure.full_cost_factor)
+    costs = np.maximum(closure.privacy_cost_factor, LEAST_COST * closure.full_cost_factor)
     return replace(closure, privacy_cost_factor=costs)
 
 

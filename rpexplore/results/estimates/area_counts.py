@@ -40,10 +40,7 @@ from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import (
-    check_facts,
-    checked_folder,
     file_entry,
-    not_as_written,
     now,
     save_manifest,
 )
@@ -57,14 +54,12 @@ from rpexplore.results.estimates.area_guesses import (
 from rpexplore.results.estimates.whole_areas import WholeCounts, known_totals
 from rpexplore.results.measurement_source import (
     SPENT,
-    MeasurementSource,
-    facts_as_worded,
     facts_of_sources,
     guarantee,
     sources_of,
 )
 from rpexplore.results.processed_folder import with_unbiased
-from rpexplore.results.processed_tables import UNREADABLE, new_tables_folder, said_in_files
+from rpexplore.results.processed_tables import load_checked, new_tables_folder, said_in_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,20 +88,12 @@ class AreaCounts:
     def load(cls, folder: str | Path) -> "AreaCounts":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
-        try:
-            sources = [MeasurementSource.from_json(each) for each in manifest["sources"]]
+
+        def facts_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
             label, _ = said_in_files(folder, manifest)
-            facts = {
-                "label": label,
-                "guarantee": guarantee(sources),
-                "known_totals": int(manifest["known_totals"]),
-                **facts_as_worded(manifest),
-            }
-        except UNREADABLE:
-            raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
-        check_facts(folder, manifest, facts, _NOUN)
-        return cls(folder, manifest)
+            return {"label": label, "known_totals": int(manifest["known_totals"])}
+
+        return cls(folder, load_checked(folder, KIND, _NOUN, _FACTS, facts_of))
 
     @property
     def label(self) -> str:

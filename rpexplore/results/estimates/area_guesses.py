@@ -13,13 +13,15 @@ from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.releases.area_measurement import AreaAnswers
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.results.estimates.area_cells import AreaCells, PartCells, subsets_of
-from rpexplore.results.estimates.whole_areas import UNKNOWN, WholeCounts
+from rpexplore.results.estimates.whole_areas import UNKNOWN, WholeCounts, nearest_whole_parts
 
 # A part of an area is expected to have the area's cells in the proportion of its total, and to
 # deviate from them by more than chance: a priori with mean m and variance τ m in each cell, τ by
 # level and size of m. What was measured in the part says how far it does. All parts of an area
 # together, given the area's own counts, have their exact posterior mean and variance in closed
-# form (docs/mathematics.md §15.11); whole numbers with all sums are the nearest to that.
+# form (docs/mathematics.md §15.11); whole numbers with all sums are the nearest to that. The total
+# of a part comes first, and from all that was measured in it: as most of its records are in few
+# cells, the answers to these say more of it than the answer to the total alone.
 
 SIZES = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0])
 """Expected counts at which the classes of τ begin; the first begins at 0."""
@@ -30,6 +32,7 @@ _PARTS = 4  # of a release, likewise
 _MOST_TOGETHER = 600  # cells of an area above 0 that are estimated together; cubes of it are time
 _MOST_ENTRIES = 20_000_000  # of a matrix, 8 bytes each
 _GIVEN_VARIANCE = 1e-3  # of what is given, in records²: next to nothing, but not singular
+_CONTRADICTION = 3.0  # standard errors from which on a part is taken to be unlike the area
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +139,7 @@ class Family:
     variance s_c on every axis, and measured there with precision α_c · precisions.
 
     support     int64[k]: cells in which the area has records
+    counts      float64[k]: how many
     scale       float64[k]: √(τ · count) of each
     rows        float64[k, n_cells]: the inverse covariance of answers; None: cells one by one
     precisions  float64[k]
@@ -143,6 +147,7 @@ class Family:
     """
 
     support: np.ndarray
+    counts: np.ndarray
     scale: np.ndarray
     rows: np.ndarray | None
     precisions: np.ndarray
@@ -159,10 +164,10 @@ class Family:
         k, n_cells = len(support), len(counts)
         if k > _MOST_TOGETHER or k * n_cells > _MOST_ENTRIES:
             precisions = scale**2 / max(noise.cell_variance(group), 1e-12)
-            return cls(support, scale, None, precisions, None)
+            return cls(support, own, scale, None, precisions, None)
         rows = noise.entries(noise.information(group), support, np.arange(n_cells))
         precisions, basis = np.linalg.eigh(scale[:, None] * rows[:, support] * scale)
-        return cls(support, scale, rows, np.maximum(precisions, 0.0), basis)
+        return cls(support, own, scale, rows, np.maximum(precisions, 0.0), basis)
 
     def posterior(
         self, answers: np.ndarray, expected: np.ndarray, shares: np.ndarray, alphas: np.ndarray
@@ -190,6 +195,46 @@ class Family:
         if self.basis is not None:
             z = z @ self.basis.T
         return expected[:, self.support] + z * self.scale, variances
+
+    def totals(
+        self, answers: np.ndarray, alphas: np.ndarray, measured: np.ndarray, variance: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior means of totals, of which nothing is known a priori, and their variances.
+
+        Each part by itself, before the parts have to add up; a total that contradicts what was
+        measured of it alone, as where a part is unlike the area, is left as it was measured.
+
+        Args:
+            answers: float64[n_parts, n_cells].
+            alphas: float64[n_parts].
+            measured: float64[n_parts]: the least-squares totals ≥ 0.
+            variance: float64[n_parts], of what was measured of the total within each part.
+
+        Returns:
+            float64[n_parts] each.
+        """
+        if self.rows is None or self.basis is None:
+            return measured, variance
+        whole = self.counts.sum()
+        # The shares of the area, a record in each cell, and the answers, on the axes of z.
+        shares = (self.counts / whole / self.scale) @ self.basis
+        ones, alphas = self.scale @ self.basis, alphas[:, None]
+        heard = alphas * ((answers @ self.rows.T * self.scale) @ self.basis)
+        totals = measured
+        for _ in range(2):  # the prior variance is in proportion to the total itself
+            prior = np.maximum(totals, 1.0)[:, None] / whole
+            variances = 1 / (1 / prior + alphas * self.precisions)
+            left = variances / prior  # of a deviation, once the answers are known
+            # With x = T · shares + deviations and T of any size, (D + J⁻¹)⁻¹ weighs the answers.
+            of_size = 1 / np.sum(left * alphas * self.precisions * shares**2, axis=1)
+            sizes = of_size * np.sum(left * shares * heard, axis=1)
+            z = variances * (heard - sizes[:, None] * alphas * self.precisions * shares)
+            totals = sizes + z @ ones
+        found = variances @ ones**2 + np.sum(left * ones * shares, axis=1) ** 2 * of_size
+        # Under the model the two differ by the difference of their variances (Hausman 1978).
+        apart = (totals - measured) ** 2 > _CONTRADICTION**2 * np.maximum(variance - found, 0.0)
+        apart |= found >= variance
+        return np.where(apart, measured, totals), np.where(apart, variance, found)
 
     def squares(self, places: np.ndarray, n_cells: int) -> np.ndarray:
         """What a variance of each axis adds to that of each cell of a table, float64[n_cells, k].
@@ -309,34 +354,47 @@ class BestGuesses(WholeCounts):
         errors: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray | None]:
         totals = self.totals_of_parts(areas, n_parts, above, answers)
-        # Answers are moved to have these totals, so that their means have them too. The errors are
-        # still those of totals that are measured: what is given is not known.
-        answers = answers + ((totals - answers.sum(axis=1)) / answers.shape[1])[:, None]
         groups, noise = self.plan.groups.of_area[areas], self._noise(level)
         if level not in self.spreads:
             self._find_spreads(level, groups, n_parts, above, answers, totals)
+        is_known = self.totals[areas] != UNKNOWN
+        of_totals = np.where(is_known, 0.0, noise.variances[noise.of[()], groups])
         means, spread = np.zeros_like(answers), self.spreads[level]
-        columns = self.columns(level)
+        columns, n_cells = self.columns(level), answers.shape[1]
         squared = None if errors is None else np.zeros((len(areas), columns[-1][2].stop))
         stops = np.cumsum(n_parts)
         for number, stop in enumerate(stops.tolist()):
             own = np.arange(stop - n_parts[number], stop)
-            own = own[totals[own] > 0]
-            if not len(own):
+            held = np.count_nonzero(totals[own])
+            if not held:
                 continue
-            shares = totals[own] / totals[own].sum()
-            family = Family.of(noise, int(groups[own[0]]), above[number], spread, len(own))
+            family = Family.of(noise, int(groups[own[0]]), above[number], spread, held)
             alphas = np.mean(noise.below[:, groups[own[:1]]] / noise.below[:, groups[own]], axis=0)
+            if len(own) > 1 and not np.any(is_known[own]):
+                alone = noise.below[noise.of[()], groups[own]]
+                found, variance = family.totals(answers[own], alphas, totals[own], alone)
+                gains, whole = variance / variance.sum(), above[number].sum()
+                found = found + gains * (whole - found.sum())
+                totals[own] = nearest_whole_parts(found, np.array([0]), np.array([whole]))
+                of_totals[own] = variance * (1 - gains) + (found - totals[own]) ** 2
+                if errors is not None:
+                    of_totals[own] += gains**2 * errors[number, 0]
+            # Answers are moved to have these totals, so that their means have them too. The errors
+            # are still those of totals that are measured: what is given is not known.
+            moved = answers[own] + ((totals[own] - answers[own].sum(axis=1)) / n_cells)[:, None]
+            some = totals[own] > 0
+            own, moved, alphas = own[some], moved[some], alphas[some]
+            shares = totals[own] / totals[own].sum()
             expected = shares[:, None] * above[number]
-            found, variances = family.posterior(answers[own], expected, shares, alphas)
+            found, variances = family.posterior(moved, expected, shares, alphas)
             means[np.ix_(own, family.support)] = found
             if squared is not None and errors is not None:
-                squared[own] = self._variances(level, family, variances, errors[number], shares)
+                squared[own] = self.variances_of_parts(
+                    level, family, variances, errors[number], shares
+                )
         counts = self.in_whole_numbers(level, n_parts, above, totals, means)
         if squared is None:
             return counts, None
-        is_known = self.totals[areas] != UNKNOWN
-        of_totals = np.where(is_known, 0.0, noise.variances[noise.of[()], groups])
         nobody = np.flatnonzero(totals == 0)
         for attributes, _, within in columns:
             if not attributes:
@@ -362,7 +420,7 @@ class BestGuesses(WholeCounts):
             start = stop
         return found
 
-    def _variances(
+    def variances_of_parts(
         self,
         level: int,
         family: Family,
@@ -406,6 +464,7 @@ class BestGuesses(WholeCounts):
     ) -> None:
         """Find τ of a level by the likelihood of cells, each class of sizes by itself."""
         curves, noise = np.zeros((len(SIZES) + 1, len(_SPREADS))), self._noise(level)
+        answers = answers + ((totals - answers.sum(axis=1)) / answers.shape[1])[:, None]
         stops = np.cumsum(n_parts)
         for number, stop in enumerate(stops.tolist()):
             own = np.arange(stop - n_parts[number], stop)

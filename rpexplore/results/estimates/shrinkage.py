@@ -59,7 +59,12 @@ def measured_residuals(
         }
     variances = {subset: float(estimates.variances[subset]) for subset in contributions}
     return MeasuredResiduals(
-        contributions, variances, estimates.domain.sizes, estimates.strategies, zeros
+        contributions,
+        variances,
+        estimates.domain.sizes,
+        estimates.strategies,
+        zeros,
+        estimates.public.intersection(contributions),
     )
 
 
@@ -136,7 +141,8 @@ class GroupDistances:
         of_cells = np.stack(
             [
                 np.ones(value.size),
-                ((value - unbiased) / error) ** 2,
+                # Exact totals are as they are: at a distance of 0.
+                np.divide(value - unbiased, error, out=np.zeros(value.size), where=error > 0) ** 2,
                 (value < lower) | (value > upper),
             ]
         )

@@ -154,8 +154,8 @@ class WholeCounts:
         if not np.any(totals == UNKNOWN):
             return totals
         first = np.cumsum(n_parts) - n_parts
-        nearest = nearest_parts(answers.sum(axis=1), first, wholes.astype(float))
-        return np.where(totals == UNKNOWN, _whole_parts(nearest, first, wholes), totals)
+        nearest = nearest_whole_parts(answers.sum(axis=1), first, wholes)
+        return np.where(totals == UNKNOWN, nearest, totals)
 
     def in_whole_numbers(
         self,
@@ -189,8 +189,7 @@ def _cells_of_top(answers: np.ndarray, possible: np.ndarray, above: np.ndarray) 
     _, first = np.unique(cells // (len(answers) // len(above)), return_index=True)
     if len(cells):
         wholes = above[above > 0]
-        nearest = nearest_parts(answers[cells], first, wholes.astype(float))
-        counts[cells] = _whole_parts(nearest, first, wholes)
+        counts[cells] = nearest_whole_parts(answers[cells], first, wholes)
     return counts
 
 
@@ -229,8 +228,15 @@ def _cells_of_parts(
     return found.reshape(len(margins), -1)
 
 
-def _whole_parts(values: np.ndarray, first: np.ndarray, wholes: np.ndarray) -> np.ndarray:
-    """Values ≥ 0 that add up to whole numbers, in whole numbers: the largest fractions go up."""
+def nearest_whole_parts(values: np.ndarray, first: np.ndarray, wholes: np.ndarray) -> np.ndarray:
+    """The nearest numbers ≥ 0 that add up to whole ones, then whole: the largest fractions go up.
+
+    Args:
+        values: float64[n], those of a whole after another.
+        first: int64[n_wholes]: where the values of each begin.
+        wholes: int64[n_wholes] ≥ 0.
+    """
+    values = nearest_parts(values, first, wholes.astype(float))
     sizes = np.diff(first, append=len(values))
     family = np.repeat(np.arange(len(first)), sizes)
     below = np.floor(values + 1e-9)

@@ -194,7 +194,6 @@ _MEANINGS: Mapping[Role, str] = {
 }
 _SAID = {"yes": "yes", "no": "no", IMPOSSIBLE_NOTE: "impossible", EMPTY_NOTE: "empty_area"}
 
-_NO_NOISE = 1e-4  # standard error of a count, in whole numbers, that is public (`FREE_NOISE`)
 
 _PERIODS = (  # how SDMX writes periods, and their frequencies
     (r"[0-9]{4}(-A1)?", "A"),
@@ -333,6 +332,7 @@ class Export:
             "adaptive estimates": any(part.kind == "rounds" for part in self.results.readers),
             "sums of amounts": any(isinstance(one.values, Amounts) for one in amounts),
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
+            "distinct values": any(one.distinct for one in sources_of(self.results)),
             "panels": self._unit_in(ENGLISH) != self._spent.unit,
             "releases whose neighbours replace records or keep exact totals": self.replaces,
         }
@@ -358,7 +358,8 @@ class Export:
     def noise_sentences(self) -> list[str]:
         """What noise is in the figures of each part, once for those that are alike."""
         language, paragraphs = self.language, dict[str, None]()
-        noisy = [language.text("noisy_replaced" if self.replaces else "noisy")]
+        whom = language.unit(self._spent.unit_noun or "person")
+        noisy = [language.text("noisy_replaced" if self.replaces else "noisy", **whom)]
         if self._spent.exact:  # in English only, as what neighbours replace
             noisy.append(
                 f"Only the totals of {exact_totals_text(self._spent.exact)} are exact: they have "
@@ -368,7 +369,7 @@ class Export:
             own = [*noisy, language.text("noise_size")]
             if part.is_smooth or part.is_biased:
                 key = "by_model" if part.is_smooth else "processed"
-                own = [language.text(key, label=label_in(language, part))]
+                own = [language.text(key, label=label_in(language, part), **whom)]
             paragraphs |= dict.fromkeys([*own, language.text("noise_alone")])
         return list(paragraphs)
 
@@ -410,10 +411,13 @@ class Export:
 
     def _unit_in(self, language: Language) -> str:
         """The privacy unit in a language, of the usual kinds."""
-        most = self._spent.max_records_per_person
-        if most is None:
+        most, noun = self._spent.max_records_per_person, self._spent.unit_noun
+        if most is None and not noun:
             return language.text("one_record")
-        return language.text("one_person_of_one" if most == 1 else "one_person", n=most)
+        key = "one_unit"
+        if most in (None, 1):
+            key += "_of_record" if most is None else "_of_one"
+        return language.text(key, n=most or 1, one=language.unit(noun or "person")["one"])
 
     @property
     def adding_up(self) -> str:
@@ -678,6 +682,8 @@ def decimals_of(rows: pa.Table) -> int:
         errors = np.append(errors, np.asarray(rows[schema.name("share_error")]))
     if by_model:
         return csv_decimals(max(errors.min(), LEAST_ERROR), largest)
+    if np.all(errors == 0) and all(np.array_equal(one, np.rint(one)) for one in numbers):
+        return 0  # exact totals
     errors = errors[errors > 0]  # 0 in empty areas, and none where no mean is told
     return csv_decimals(errors.min() if errors.size else 1.0, largest)
 
@@ -715,15 +721,18 @@ def units_of(export: Export, table: ExportedTable, rows: pa.Table) -> tuple[np.n
 def statuses_of(export: Export, rows: pa.Table) -> pa.DictionaryArray:
     """What each figure is, by a code of `STATUSES`.
 
-    A where it is exact: 0 in empty areas, and what is public where neighbours replace records; U
+    A where it is exact: 0 in empty areas, and what is public where neighbours replace records
+    (by a model, where the noisy count beside it is exact); U
     where it is not publishable: its CV is above 20 %, or it is not above 0; O where there is none,
     and E elsewhere, because it holds noise.
     """
     schema = Schema.of(rows)
     names = schema.name("value"), *schema.error_and_count
     values, errors, counts = (np.asarray(rows[name], dtype=float) for name in names)
-    largest = _NO_NOISE if export.replaces else 0.0
-    is_exact = (errors <= largest) & (values == counts) & (not schema.is_smooth)
+    is_exact = (errors == 0) & (values == counts)
+    if schema.is_smooth:
+        noise = np.asarray(rows[schema.name("error")]) if schema.has("error") else np.nan
+        is_exact &= noise == 0
     is_unsure = ~np.isnan(errors) & ~are_publishable_as_estimated(errors, counts, CV_LIMIT)
     codes = list(STATUSES)
     places = np.select(

@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 
 import numpy as np
@@ -26,6 +26,7 @@ from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.area_tree import AreaRange
+from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.releases.area_files import area_columns
@@ -33,25 +34,21 @@ from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import (
-    check_facts,
-    checked_folder,
     file_entry,
-    not_as_written,
     now,
     save_manifest,
 )
 from rpexplore.releases.table_cells import label_columns
-from rpexplore.results.area_results import AreaResults
+from rpexplore.results.area_results import AreaResults, tables_of
 from rpexplore.results.estimates.area_cells import AreaCells, cells_of
 from rpexplore.results.estimates.area_counts import area_guesses
 from rpexplore.results.measurement_source import (
     SPENT,
-    MeasurementSource,
-    facts_as_worded,
     facts_of_sources,
     guarantee,
 )
-from rpexplore.results.processed_tables import UNREADABLE, new_tables_folder
+from rpexplore.results.processed_tables import load_checked, new_tables_folder
+from rpexplore.results.synthetic.further_attributes import FurtherAttributes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,13 +56,15 @@ if TYPE_CHECKING:
 KIND = ("rpexplore-area-records", 1)
 LABEL = "synthetic records; no row is a person; they add up to best guesses for areas; biased"
 _NOUN = "synthetic records of areas"
-_FACTS = ("created", "label", "rows", "attributes", "guarantee", *SPENT)
+_FACTS = ("created", "label", "rows", "attributes", "by_model", "guarantee", *SPENT)
 _RECORDS, _LABEL_IN_FILES = "records", b"rpexplore"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AreaRecords:
     """The records of a folder that `synthesize_areas` has written."""
+
+    kind: ClassVar[str] = "area records"
 
     folder: Path
     manifest: Mapping[str, Any]
@@ -74,32 +73,46 @@ class AreaRecords:
     def load(cls, folder: str | Path) -> "AreaRecords":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
-        try:
-            sources = [MeasurementSource.from_json(each) for each in manifest["sources"]]
-            names = [entry["path"] for entry in manifest["files"]]
-            first = min(name for name in names if name.startswith(f"{_RECORDS}/"))
-            metadata = pyarrow.parquet.read_schema(folder / first).metadata
-            facts = {
-                "label": metadata[_LABEL_IN_FILES].decode(),
-                "guarantee": guarantee(sources, "records"),
-                **facts_as_worded(manifest),
-            }
-        except UNREADABLE:
-            raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
-        check_facts(folder, manifest, facts, _NOUN)
-        return cls(folder, MappingProxyType(manifest))
+
+        def facts_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+            files = [pyarrow.parquet.read_metadata(folder / name) for name in _files(manifest)]
+            label = files[0].metadata[_LABEL_IN_FILES].decode()
+            return {"label": label, "rows": sum(file.num_rows for file in files)}
+
+        return cls(folder, load_checked(folder, KIND, _NOUN, _FACTS, facts_of, made="records"))
+
+    @property
+    def label(self) -> str:
+        """What the records are."""
+        return self.manifest["label"]
+
+    @property
+    def readers(self) -> "tuple[AreaRecords]":
+        """What is looked at by itself."""
+        return (self,)
 
     @property
     def n_records(self) -> int:
         return int(self.manifest["rows"])
 
+    @property
+    def files(self) -> list[str]:
+        """The files of records within the folder, one for each area below the top."""
+        return _files(self.manifest)
+
+    def of_file(self, name: str) -> "pd.DataFrame":
+        """The records of one of the `files`."""
+        return pyarrow.parquet.ParquetFile(self.folder / name).read().to_pandas()
+
     def records(self) -> "pd.DataFrame":
         """All records, one row each: codes of the area on each level, values of attributes."""
-        names = [entry["path"] for entry in self.manifest["files"]]
-        paths = [self.folder / name for name in names if name.startswith(f"{_RECORDS}/")]
-        tables = [pyarrow.parquet.ParquetFile(path).read() for path in paths]
+        tables = [pyarrow.parquet.ParquetFile(self.folder / name).read() for name in self.files]
         return pa.concat_tables([each.unify_dictionaries() for each in tables]).to_pandas()
+
+
+def _files(manifest: Mapping[str, Any]) -> list[str]:
+    names = [entry["path"] for entry in manifest["files"]]
+    return [name for name in names if name.startswith(f"{_RECORDS}/")]
 
 
 def synthesize_areas(
@@ -113,7 +126,9 @@ def synthesize_areas(
     Counted again, the records have every whole count of the best guesses, on every level. Where a
     level crosses more attributes than the areas further down, its records have them in such
     combinations, given the area and what is crossed further down; which record of a lower area has
-    which is chosen at random, from numbers that follow from the release.
+    which is chosen at random, from numbers that follow from the release. Attributes that only the
+    tables without areas have are drawn from a model of these (`FurtherAttributes`), given what the
+    record has already.
 
     Args:
         source: Best guesses, which `results.load_area_results` opens; or the release, of which they
@@ -132,11 +147,12 @@ def synthesize_areas(
     if not isinstance(source, AreaResults) or source.whole is None:
         with TemporaryDirectory(prefix="rpexplore-") as made:
             of_areas = source.release if isinstance(source, AreaResults) else source
+            tables = source.tables if isinstance(source, AreaResults) else tables_of(source)
             release: TablesInAreas = of_areas.area_tables()
             half = part_of_progress(on_progress, 0.0, 0.7)
             guesses = area_guesses(release, Path(made) / "guesses", on_progress=half)
             rest = part_of_progress(on_progress, 0.7, 1.0)
-            return synthesize_areas(AreaResults(release, guesses), output, on_progress=rest)
+            return synthesize_areas(AreaResults(release, guesses, tables), output, on_progress=rest)
     if not source.is_smooth:
         raise ReleaseError(
             "Records are made of best guesses, which hold all cells of an area together, and these "
@@ -149,7 +165,13 @@ def synthesize_areas(
             "The best guesses have nobody in any area, so there are no records to make; release "
             "the areas with a larger budget, or use the counts."
         )
-    maker = _Maker(plan, cells_of(plan), found, _seed(source))
+    cells, seed, further = cells_of(plan), _seed(source), None
+    if source.tables is not None:
+        on_fit = part_of_progress(on_progress, 0.0, 0.5)
+        further = FurtherAttributes.of(source.tables, _known(plan, cells), seed, on_fit)
+        on_progress = part_of_progress(on_progress, 0.5, 1.0)
+    maker = _Maker(plan, cells, found, seed, further)
+    by_model = [] if further is None else [each.name for each in further.attributes]
     label, entries, n_records = LABEL, [], 0
     with new_tables_folder(output) as folder:
         (folder / "tables").rmdir()
@@ -167,7 +189,8 @@ def synthesize_areas(
             "created": now(),
             "label": label,
             "rows": n_records,
-            "attributes": [plan.domain.names[index] for index in maker.cells.attributes[0]],
+            "attributes": [plan.domain.names[index] for index in cells.attributes[0]] + by_model,
+            "by_model": by_model,
             "guarantee": guarantee(sources, "records"),
             **facts_of_sources(sources),
         }
@@ -181,6 +204,16 @@ def synthesize_areas(
     return AreaRecords(output, MappingProxyType(manifest))
 
 
+def _known(plan: AreaDesign, cells: AreaCells) -> dict[str, list[str]]:
+    """The columns that records of areas have in any case, and the texts of their values."""
+    tree, known = plan.workload.tree, {}
+    for level, name in enumerate(tree.levels[1:], start=1):
+        known[name] = tree.codes[tree.level_slice(level)].unique().to_pylist()
+    for attribute in (plan.domain.attributes[index] for index in cells.attributes[0]):
+        known[attribute.name] = attribute.labels()
+    return known
+
+
 def _seed(source: AreaResults) -> bytes:
     """What all numbers follow from: the same of the same sources."""
     hashes = sorted(each.sha256 for each in source.made_of)
@@ -191,13 +224,15 @@ def _seed(source: AreaResults) -> bytes:
 class _Maker:
     """Makes the records of one area below the top after another.
 
-    found  of each level int32[n, 3]: area, cell and count, by area
+    found    of each level int32[n, 3]: area, cell and count, by area
+    further  attributes that no table of areas has; None for none
     """
 
     plan: AreaDesign
     cells: AreaCells
     found: list[np.ndarray]
     seed: bytes
+    further: FurtherAttributes | None
 
     @property
     def tops(self) -> range:
@@ -233,11 +268,21 @@ class _Maker:
                 strict=True,
             )
         ]
-        for index, own in self.cells.values(0, codes).items():
-            for column, texts in label_columns(domain.attributes[index]):
-                array = pa.DictionaryArray.from_arrays(own.astype(np.int32), texts)
+
+        def add(attribute: Attribute, codes: np.ndarray) -> None:
+            for column, texts in label_columns(attribute):
+                array = pa.DictionaryArray.from_arrays(codes.astype(np.int32), texts)
                 columns.append(array)
                 fields.append(column.field(array.type))
+
+        for index, own in self.cells.values(0, codes).items():
+            add(domain.attributes[index], own)
+        if self.further is not None:
+            known = {field.name: column for field, column in zip(fields, columns, strict=True)}
+            numbers = SeededNumbers(self.seed + f"further {top}".encode())
+            drawn = self.further.drawn(known, len(codes), numbers)
+            for attribute, own in zip(self.further.attributes, drawn.T, strict=True):
+                add(attribute, own)
         return pa.table(
             columns, schema=pa.schema(fields, metadata={_LABEL_IN_FILES: label.encode()})
         )

@@ -96,8 +96,6 @@ def test_counts_and_errors_are_those_of_the_dense_posterior(level):
     answers = generator.normal(above / len(areas), 3, (len(areas), 6))
     guesses = guesses_of(plan, {level: SPREADS})
     n_parts = np.array([len(areas)])
-    totals = guesses.totals_of_parts(areas, n_parts, above[None], answers)
-    assert np.all(totals > 0)
     n_columns = guesses.columns(level)[-1][2].stop
 
     counts, errors = guesses.counts_of_parts(
@@ -105,7 +103,8 @@ def test_counts_and_errors_are_those_of_the_dense_posterior(level):
     )
 
     assert counts.sum(axis=0).tolist() == above.tolist()
-    assert counts.sum(axis=1).tolist() == totals.tolist()
+    totals = counts.sum(axis=1)
+    assert np.all(totals > 0)
     means, covariance = dense_posterior(plan, areas, above, answers, totals)
     assert errors is not None
     for attributes, _, columns in guesses.columns(level):
@@ -122,6 +121,40 @@ def test_counts_and_errors_are_those_of_the_dense_posterior(level):
     # Whole counts are not far from the means: each cell within 1, if these are not negative.
     if np.all(means >= 0):
         assert np.max(np.abs(counts - means)) < 2
+
+
+def test_totals_are_those_of_the_dense_posterior():
+    """Of x = T · shares + deviations with next to no prior on T, and all that was measured of x."""
+    plan, spreads = PLANS["the same"], SPREADS
+    noise = area_guesses.CellNoise.of_plan(plan, cells_of(plan), 3)
+    group = int(plan.groups.of_area[TREE.starts[3]])
+    above = np.array([40, 3, 0, 11, 25, 7])
+    family = area_guesses.Family.of(noise, group, above, spreads, 2)
+    generator = np.random.default_rng(1)
+    answers = generator.normal(above / 2, 3, (2, 6))
+    measured, alphas = answers.sum(axis=1), np.array([1.0, 0.6])
+    alone = np.full(2, 1e9)  # so that nothing contradicts it
+
+    totals, variances = family.totals(answers, alphas, measured, alone)
+
+    support, cells = np.flatnonzero(above), np.arange(6)
+    information = noise.entries(noise.information(group), cells, cells)
+    shares = above[support] / above.sum()
+    spread = spreads[size_classes(above[support] / 2)]
+    for part in range(2):
+        total, own = measured[part], alphas[part] * information[support]
+        for _ in range(2):
+            prior = 1e8 * np.outer(shares, shares) + np.diag(spread * total * shares)
+            covariance = np.linalg.inv(np.linalg.inv(prior) + own[:, support])
+            total = np.sum(covariance @ own @ answers[part])
+        np.testing.assert_allclose(totals[part], total, rtol=1e-5)
+        np.testing.assert_allclose(variances[part], np.sum(covariance), rtol=1e-5)
+    # A total is left alone where the answers to it and to the cells cannot both be right.
+    alone = variances + (totals - measured) ** 2 / 9
+    kept, _ = family.totals(answers, alphas, measured, 0.99 * alone)
+    np.testing.assert_array_equal(kept, measured)
+    moved, _ = family.totals(answers, alphas, measured, 1.01 * alone)
+    np.testing.assert_array_equal(moved, totals)
 
 
 def test_areas_of_very_many_cells_are_estimated_cell_by_cell(monkeypatch):

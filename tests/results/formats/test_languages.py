@@ -1,7 +1,9 @@
 """Exports in other languages than English: all texts and numbers, and nothing left in English."""
 
+import json
 import re
 from html import unescape
+from importlib.resources import files
 from string import Formatter
 from xml.etree import ElementTree
 
@@ -13,7 +15,7 @@ from pyaxis.pyaxis import parse
 import rpexplore as rp
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import ReleaseError
-from rpexplore.results.formats.languages import LANGUAGES, TEXTS, Language, Sentence
+from rpexplore.results.formats.languages import LANGUAGES, Language, Sentence, texts_of
 from rpexplore.results.formats.publishing import FORMATS, publish
 from rpexplore.workload.bases import Hierarchy, Prefix, Ranges, Windows
 from rpexplore.workload.table_text import query_matrix
@@ -25,8 +27,10 @@ ENGLISH = re.compile(r"\b(?:the|of|and|with|is|are|by|above|counts?|records?|fig
 
 
 def test_every_language_has_every_text_with_the_same_placeholders():
-    for key, texts in TEXTS.items():
-        assert len(texts) == len(LANGUAGES), key
+    of_each = [texts_of(code) for code in LANGUAGES]
+    assert all(texts.keys() == of_each[0].keys() for texts in of_each)
+    for key in of_each[0]:
+        texts = [texts[key] for texts in of_each]
         assert all(texts), key
         named = [sorted(name for _, name, *_ in Formatter().parse(one) if name) for one in texts]
         assert named == [named[0]] * len(LANGUAGES), key
@@ -143,6 +147,15 @@ def test_what_is_not_translated_is_refused(sources, tmp_path):
         ),
         ({"exact": ["sex"]}, "neighbours replace records or keep exact totals are in English"),
         ({"period": "quarter", "max_records_per_person": 2}, "panels are in English only"),
+        (
+            {"max_records_per_person": 3, "unit_noun": "household"},
+            "für einen Haushalt mit höchstens 3 Datensätzen: ",
+        ),
+        ({"unit_noun": "enterprise"}, "für ein Unternehmen, das heißt einen Datensatz: "),
+        (
+            {"max_records_per_person": 2, "unit_noun": "lighthouse"},
+            "schützt die Einheiten (lighthouse) in den Daten.",
+        ),
         ({"max_records_per_person": 1}, "für eine Person mit höchstens einem Datensatz: "),
         ({"max_records_per_person": 1200}, "für eine Person mit höchstens 1.200 Datensätzen: "),
     ],
@@ -167,4 +180,19 @@ def test_a_guarantee_for_another_unit_is_translated_or_refused(tmp_path, unit, w
         )
         return
     publish(tmp_path / "out", tmp_path / "page", formats=["html"], language="de")
-    assert words in (tmp_path / "page/tables.html").read_text("utf-8")
+    page = (tmp_path / "page/tables.html").read_text("utf-8")
+    assert words in page
+    assert ("ob ein bestimmter Haushalt in den Daten vorkommt" in page) == ("Haushalt" in words)
+
+
+def test_every_word_for_who_is_protected_is_in_every_language():
+    nouns = json.loads((files("rpexplore.results.formats") / "texts/units.json").read_text("utf-8"))
+    for noun in ("person", "household", "enterprise", "patient", "*"):
+        assert noun in nouns
+    for noun in nouns:
+        of_each = [Language(code).unit(noun) for code in LANGUAGES]
+        assert all(words.keys() == of_each[0].keys() for words in of_each)
+        assert all(filter(None, words.values()) for words in of_each)
+    assert Language("fr").unit("farm")["given"] == "une exploitation agricole donnée"
+    assert Language().unit("person")["all"] == "the people"
+    assert Language().unit("family")["all"] == "the families"

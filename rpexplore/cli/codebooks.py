@@ -1,0 +1,116 @@
+"""Codebooks on the command line: read with their options, and shown.
+
+Apart from what plans need, so that `schema` loads nothing of planning.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rpexplore.cli import area_options
+from rpexplore.cli.console import text_table
+from rpexplore.common.text import plural
+from rpexplore.domain.amounts import Amounts
+from rpexplore.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from rpexplore.domain.area_tree import AreaTree
+    from rpexplore.domain.domain import Domain
+
+_KINDS = {
+    "Categories": "categories",
+    "Integers": "whole numbers",
+    "Bins": "bins",
+    "Dates": "dates",
+    "Amounts": "amounts",
+}
+_FIRST_VALUES = 4
+
+
+def codebook_from_options(
+    codebook: Path,
+    areas: Path | None,
+    level_names: str | None,
+    separator: str | None,
+    lengths: str | None,
+    *,
+    resource: str | None = None,
+    columns: str | None = None,
+) -> "tuple[AreaTree | None, Domain]":
+    """The attributes, and the areas of the codebook or of a file beside it; None for none.
+
+    columns: what those of a CSV file or a spreadsheet are: "attribute=Variable,code=Code"
+    """
+    from rpexplore.domain.area_codebook import names_areas
+    from rpexplore.domain.domain import Domain
+
+    if areas is None and not names_areas(codebook):
+        if level_names or separator is not None or lengths:
+            raise WorkloadError("--level-names, --separator and --lengths go with --areas FILE.")
+        return None, Domain.load(codebook, resource, _roles(columns))
+    if columns is not None:
+        raise WorkloadError(
+            "--map goes with a codebook in a CSV file or a spreadsheet, and not beside areas; "
+            "leave it out, or give the columns of areas the names of their levels."
+        )
+    return area_options.areas_from_options(codebook, areas, level_names, separator, lengths)
+
+
+def _roles(columns: str | None) -> dict[str, str] | None:
+    """The columns of a codebook by what they are, as `Domain.load` takes them."""
+    if columns is None:
+        return None
+    roles: dict[str, str] = {}
+    for text in columns.split(","):
+        role, sign, column = text.partition("=")
+        role = {"code": "value"}.get(role.strip().lower(), role.strip().lower())
+        is_known = role in ("attribute", "value", "label", "group") and role not in roles
+        if not (is_known and sign and column.strip()):
+            raise WorkloadError(
+                "--map must name columns as attribute=…, code=…, label=… and group=…, each once, "
+                f"separated by commas, got {text!r}."
+            )
+        roles[role] = column.strip()
+    if not {"attribute", "value"} <= roles.keys():
+        raise WorkloadError("--map must name the columns attribute and code, got others alone.")
+    return roles
+
+
+def levels_shown(tree: "AreaTree | None") -> tuple[dict[str, Any] | None, str]:
+    """How many areas each level has, and into how many parts they fall: facts, and text."""
+    if tree is None:
+        return None, ""
+    from rpexplore.analysis.area_levels import level_sizes
+    from rpexplore.cli.facts import level_table, note_on_depth, row_facts
+
+    sizes, note = level_sizes(tree), note_on_depth(tree)
+    texts = (level_table(sizes), plural(tree.n_areas, "area"), tree.empty_text, note)
+    facts = {"areas": tree.n_areas, "levels": row_facts(sizes), "note": note}
+    facts["empty_areas"] = tree.n_all - tree.n_areas
+    return facts, "\n\n".join(filter(None, texts))
+
+
+def attribute_facts(domain: "Domain") -> list[dict[str, Any]]:
+    """Each attribute in plain values, with the labels of its first values."""
+    return [
+        {
+            "name": attribute.name,
+            "label": attribute.label,
+            "kind": _KINDS[type(attribute.values).__name__],
+            "values": attribute.size,
+            "first_values": [attribute.values.description]
+            if isinstance(attribute.values, Amounts)
+            else attribute.labels(_FIRST_VALUES),
+        }
+        for attribute in domain.attributes
+    ]
+
+
+def attribute_table(domain: "Domain") -> str:
+    """The attributes as a text table."""
+    facts = attribute_facts(domain)
+    for fact in facts:
+        more = ["…"] if fact["values"] > _FIRST_VALUES else []
+        fact["first values"] = ", ".join([*fact["first_values"], *more])
+        fact["values"] = f"{fact['values']:,}"
+    names = ("name", "label", "kind", "values", "first values")
+    return text_table({name: [fact[name] for fact in facts] for name in names}, "<<<><")

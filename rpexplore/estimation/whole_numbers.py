@@ -1,0 +1,160 @@
+"""Whole numbers for a table: each cell moves by less than 1; totals are kept where they can be.
+
+Rounded from the total down to the cells, attribute by attribute (docs/mathematics.md §12): at
+every step the parts with the largest fractions go up, as many as their whole needs. What two
+tables have for their first attributes in common is the same in both; totals over other attributes
+may differ. Nothing is drawn at random, so the same table is always rounded alike: a bias of less
+than 1 a cell.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+_WHOLE = 1e-6  # a number this near to a whole one is taken for it, and not the one below
+
+
+def rounded(totals: Sequence[np.ndarray]) -> np.ndarray:
+    """A table in whole numbers, float64, one axis an attribute.
+
+    totals: the table summed over all its attributes, over all but the first, over all but the first
+    two, …, and the table itself; each the sum of the next up to rounding errors.
+    """
+    first, *finer = totals
+    whole = np.rint(first)
+    for values in finer:
+        whole = _parts(whole.ravel(), values.reshape(whole.size, -1)).reshape(values.shape)
+    return whole
+
+
+_MOST_COMPARED = 100_000  # cells to move a unit to, of which the best is taken
+
+
+def with_columns(
+    whole: np.ndarray, values: np.ndarray, columns: np.ndarray, possible: np.ndarray
+) -> np.ndarray:
+    """A table in whole numbers with these sums of columns as well; its sums of rows stay.
+
+    Units move within rows, from columns with too many to those with too few, where that costs
+    least distance to the values. Without cells that must be 0 this always ends with all sums right:
+    a column with too many has a cell above 0. With such cells sums can stay as they are, and with
+    columns that add up to less than the table at least one does.
+
+    Args:
+        whole: float64[m, n], of `rounded`.
+        values: What it was rounded from, float64[m, n]; if none is below 0, no cell becomes so.
+        columns: The sums, whole numbers that add up to those of the table, float64[n].
+        possible: Which cells may be other than 0, bool[m, n].
+    """
+    whole = whole.copy()
+    lowest = 1.0 if values.min(initial=0.0) >= 0 else -np.inf
+    surplus = whole.sum(axis=0) - columns
+    for source in np.flatnonzero(surplus > 0):
+        while surplus[source] > 0 and (surplus < 0).any():
+            targets = np.flatnonzero(surplus < 0)[: max(1, _MOST_COMPARED // len(whole))]
+            taken = whole[:, source]
+            down = np.abs(taken - 1 - values[:, source]) - np.abs(taken - values[:, source])
+            down[(taken < lowest) | ~possible[:, source]] = np.inf
+            given, wanted = whole[:, targets], values[:, targets]
+            up = np.abs(given + 1 - wanted) - np.abs(given - wanted)
+            costs = down[:, np.newaxis] + np.where(possible[:, targets], up, np.inf)
+            row, place = np.unravel_index(np.argmin(costs), costs.shape)
+            if costs[row, place] == np.inf:
+                break
+            whole[row, source] -= 1
+            whole[row, targets[place]] += 1
+            surplus[source] -= 1
+            surplus[targets[place]] += 1
+    return whole
+
+
+MOST_SEARCHED = 20_000  # cells of a table whose nearest whole numbers are searched for: seconds
+MOST_OF_THREE = 1_000  # the same of a table with more than two totals
+# For a table with more than two totals, which may have no whole numbers at all. A number of steps,
+# and not of seconds: the same table is rounded alike everywhere.
+_MOST_NODES = 50
+
+
+def nearest_whole(
+    values: np.ndarray, totals: Sequence[tuple[int, np.ndarray]], possible: np.ndarray
+) -> np.ndarray | None:
+    """The table in whole numbers with these totals that is nearest to the values (least squares).
+
+    Among the three whole numbers around each value. With one or two totals (rows and columns) this
+    is a flow of least cost: its matrix is totally unimodular, so that the linear program has whole
+    numbers as its answer. With more, whole numbers are searched for, in a limited number of steps.
+
+    Args:
+        values: float64, one axis an attribute; if none is below 0, no cell becomes so.
+        totals: (axis, sums over that axis in whole numbers), for two axes or more.
+        possible: Which cells may be other than 0, bool of the same shape.
+
+    Returns:
+        The table, float64; None where there is none, none was found, or cells are too many.
+    """
+    from scipy.optimize import Bounds as Limits
+    from scipy.optimize import LinearConstraint, linprog, milp
+
+    cells = np.flatnonzero(possible.ravel())
+    if not 0 < cells.size <= (MOST_SEARCHED if len(totals) <= 2 else MOST_OF_THREE):
+        return None
+    wanted = values.ravel()[cells]
+    base = np.floor(wanted + _WHOLE)
+    fractions = wanted - base
+    # One step up and one down from the base, at what they add to the squared distance.
+    costs = np.concatenate([1 - 2 * fractions, 1 + 2 * fractions])
+    can_go_down = (base >= 1) | (values.min(initial=0.0) < 0)
+    most = np.concatenate([np.ones(cells.size), can_go_down.astype(float)])
+    places = np.unravel_index(cells, values.shape)
+    blocks, needed = [], []
+    for axis, sums in totals:
+        others = [place for other, place in enumerate(places) if other != axis]
+        rows = np.ravel_multi_index(others, sums.shape) if others else np.zeros(cells.size, int)
+        ones = np.ones(cells.size)
+        block = sparse.csr_array((ones, (rows, np.arange(cells.size))), (sums.size, cells.size))
+        blocks.append(sparse.hstack([block, -block]))
+        needed.append(sums.ravel() - block @ base)
+    matrix, needs = sparse.csr_array(sparse.vstack(blocks)), np.concatenate(needed)
+    if len(totals) <= 2:
+        bounds = np.column_stack([np.zeros(most.size), most])
+        found = linprog(costs, A_eq=matrix, b_eq=needs, bounds=bounds, method="highs-ds")
+    else:
+        found = milp(
+            costs,
+            # Stubs of scipy take limits for numbers alone.
+            constraints=LinearConstraint(matrix, needs, needs),  # pyright: ignore[reportArgumentType]
+            bounds=Limits(np.zeros(most.size), most),  # pyright: ignore[reportArgumentType]
+            integrality=np.ones(most.size),
+            options={"node_limit": _MOST_NODES},
+        )
+    if found.x is None:
+        return None
+    up, down = np.rint(found.x).reshape(2, -1)
+    whole = np.zeros(values.size)
+    whole[cells] = base + up - down
+    whole = whole.reshape(values.shape)
+    are_right = all(np.array_equal(whole.sum(axis=axis), sums) for axis, sums in totals)
+    return whole if are_right else None
+
+
+def parts_of(wholes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The values in whole numbers that add up to `wholes` over their last axis."""
+    return _parts(wholes.ravel(), values.reshape(wholes.size, -1)).reshape(values.shape)
+
+
+def _parts(wholes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The values [m, n] in whole numbers that add up to wholes [m] along each row.
+
+    A whole is at less than 1 from the sum of its row.
+    """
+    nearest = np.rint(values)
+    whole = np.where(np.abs(values - nearest) < _WHOLE, nearest, np.floor(values))
+    fractions = values - whole
+    missing = (wholes - whole.sum(axis=1))[:, np.newaxis]
+    order = np.argsort(-fractions, axis=1, kind="stable")
+    rank = np.argsort(order, axis=1)
+    whole += rank < missing
+    # Of numbers that were taken for whole ones a little above them, the sum can be one too many.
+    whole -= rank >= values.shape[1] + missing
+    return whole

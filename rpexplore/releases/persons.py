@@ -1,0 +1,104 @@
+"""Whose records are counted: what is looked at beyond the rule for persons of the records."""
+
+from dataclasses import replace
+
+from rpexplore.common.text import with_article
+from rpexplore.data.source import PersonRule, Source
+from rpexplore.domain.universe import Comparison, Joined, Universe
+from rpexplore.errors import DataError, ReleaseError
+from rpexplore.planning.plan import Plan
+from rpexplore.privacy.budget import Budget
+from rpexplore.releases.release_steps import RunOptions
+
+
+def one_of_each(budget: Budget, rule: PersonRule | None) -> PersonRule:
+    """The rule by which one record of each value is counted; any, as they must not differ."""
+    assert budget.distinct is not None
+    if rule is not None:
+        raise ReleaseError(
+            f"The plan counts distinct values of {budget.distinct!r}, which needs no further rule "
+            f"for persons, got the column {rule.column!r}; leave it out."
+        )
+    return PersonRule(budget.distinct, 1, "keep first", budget.distinct)
+
+
+def refuse_differing(plan: Plan, source: Source, options: RunOptions, n_units: int) -> None:
+    """Raise `DataError` where the records of one unit differ in what the plan counts.
+
+    They have one value of an attribute exactly if each digit of its number, in base 2, is the
+    same on all of them: then those with records where it is 0, and those with others, are
+    together as many as there are. In the same way all or none have a listed value.
+    """
+    takers = options.takers(plan.domain)
+    rule, universe = options.person_rule, plan.universe
+    assert rule is not None
+    counted = dict.fromkeys(name for part in plan.parts for name in part.columns)
+    for attribute in (plan.domain[name] for name in counted):
+        if universe is not None and attribute.name in universe.columns:
+            raise ReleaseError(
+                f"The universe of the plan is about {attribute.name!r}, so that it cannot be seen "
+                f"whether all records of one {rule.noun} have the same; leave the attribute out, "
+                "or plan without that universe."
+            )
+        codes = range(attribute.size)
+        halves = [{code for code in codes if not code >> bit & 1} for bit in _bits(codes)]
+        for half in ({*codes}, *halves):
+            attributes = (attribute,) if universe is None else (*universe.attributes, attribute)
+            one: Comparison | Joined = Comparison(len(attributes) - 1, frozenset(half))
+            n_found = 0
+            for side in (one, Joined("not", (one,))):
+                both = side if universe is None else Joined("and", (universe.condition, side))
+                takers["universe"] = Universe(attribute.name, attributes, both)
+                n_found += source.count(plan.domain, [()], **takers, person_rule=rule).n_records
+            if n_found != n_units:
+                raise DataError(
+                    f"The records of one {rule.noun} (column {rule.column!r}) differ in "
+                    f"{attribute.name!r}, which a table or count of the plan has; give them "
+                    "the same value, leave the attribute out, or count records."
+                )
+
+
+def refuse_more_in_a_period(
+    plan: Plan, source: Source, options: RunOptions, n_records: int
+) -> None:
+    """Raise `DataError` if a person has several records in one period of a panel.
+
+    Each period is counted by itself, with one record allowed to a person. Together these must
+    be all records, or one of them was not looked at.
+    """
+    rule, domain, period = options.person_rule, plan.domain, plan.budget.period
+    assert rule is not None
+    assert period is not None
+    attribute, universe, n_in_periods = domain[period], plan.universe, 0
+    takers = options.takers(domain)
+    if universe is not None and period in universe.columns:
+        raise ReleaseError(
+            f"The universe of the plan is about {period!r}, so that records of a {rule.noun} "
+            "in one period cannot be looked for; leave --person-id out, or plan without that "
+            "universe."
+        )
+    for code in range(attribute.size):
+        attributes = (attribute,) if universe is None else (*universe.attributes, attribute)
+        within = Comparison(len(attributes) - 1, frozenset({code}))
+        condition = within if universe is None else Joined("and", (universe.condition, within))
+        takers["universe"] = Universe(f"{period}, value {code + 1}", attributes, condition)
+        try:
+            counts = source.count(
+                domain, [()], **takers, person_rule=replace(rule, most=1, excess="refuse")
+            )
+        except DataError as error:
+            raise DataError(
+                f"{error} The plan allows {with_article(rule.noun)} one record in each {period!r}."
+            ) from None
+        n_in_periods += counts.n_records
+    if n_in_periods != n_records:
+        raise DataError(
+            f"Not every record has one of the listed values of {period!r} as it is written in "
+            f"the codebook, so that records of one {rule.noun} in one period cannot be looked "
+            "for; write these values alike, or leave --person-id out."
+        )
+
+
+def _bits(codes: range) -> range:
+    """The places of the binary digits that tell the codes apart."""
+    return range((len(codes) - 1).bit_length())

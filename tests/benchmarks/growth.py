@@ -1,0 +1,179 @@
+"""How the time of each verb grows: at n, 10 n and 100 n tables, records, cells and areas.
+
+Cases of `tests.benchmarks.run`. Each row is an exponent: 1 where ten times as much takes ten times
+as long. From processor times t₁, t₂, t₃ it is log₁₀((t₃ − t₁)/(t₂ − t₁) − 1), which for
+t = a + b nᵏ is k, so that what a verb takes at any size (its start above all) does not count. Verbs
+run as programs, in processes of their own.
+"""
+
+import math
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from tests.benchmarks.measure import REPEATS, Row, ended_seconds
+
+MOST = 1.1
+_LEAST = 0.05  # s; what grows by less from n to 10 n is lost in the start of Python
+_PROGRAM = "from rpexplore.cli.main import main; main()"
+
+
+def growth_in_tables() -> list[Row]:
+    """All tables of up to three of 20, 43 and 93 attributes of three values: 1,351 to 134,137."""
+
+    def make(folder: Path, n_attributes: int) -> None:
+        names = [f"a{number:02}" for number in range(n_attributes)]
+        _write_codebook(folder, dict.fromkeys(names, 3))
+        _write_records(folder, dict.fromkeys(names, 3), 2_000)
+
+    return _rows(
+        "tables",
+        (20, 43, 93),
+        make,
+        {
+            "plan": ["codebook.csv", "--out", "plan.json", "--up-to", "3", "--rho", "1"],
+            "plan, largest error": [
+                *("codebook.csv", "--out", "other.json", "--up-to", "3", "--rho", "1"),
+                *("--loss", "max"),
+            ],
+            "show": ["plan.json"],
+            "verify": ["plan.json"],
+            "compare": ["plan.json"],
+            "report": ["plan.json", "--out", "report.html", "--expected-count", "2000"],
+            "forecast": ["plan.json", "--expected-count", "2000"],
+            "release": _RELEASE,
+            "release, again": [*_RELEASE[:-1], "second"],
+            "answer": ["out", "a00=1", "a01=1", "a02=1"],
+            "combine": ["out", "second", "--out", "both"],
+        },
+    )
+
+
+_RELEASE = ["plan.json", "records.parquet", "--out", "out"]
+
+
+def growth_in_records() -> list[Row]:
+    """84 tables of three of nine attributes, of 10⁵, 10⁶ and 10⁷ records."""
+    sizes = {f"a{number}": 5 + number for number in range(9)}
+
+    def make(folder: Path, n_records: int) -> None:
+        _write_codebook(folder, sizes)
+        _write_records(folder, sizes, n_records)
+        _run(folder, "plan", "codebook.csv", "--out", "plan.json", "--up-to", "3", "--rho", "1")
+
+    return _rows("records", (10**5, 10**6, 10**7), make, {"release": _RELEASE})
+
+
+def growth_in_cells() -> list[Row]:
+    """One table of 10⁵, 10⁶ and 10⁷ cells."""
+
+    def make(folder: Path, n_values: int) -> None:
+        sizes = {"a": 100, "b": 100, "c": n_values}
+        _write_codebook(folder, sizes)
+        _write_records(folder, sizes, 10_000)
+        tables = ["--table", "a,b,c"]
+        _run(folder, "plan", "codebook.csv", "--out", "plan.json", *tables, "--rho", "1")
+
+    return _rows(
+        "cells",
+        (10, 100, 1000),
+        make,
+        {
+            "release": _RELEASE,
+            "release, again": [*_RELEASE[:-1], "second"],
+            "answer": ["out", "a=1", "b=1", "c=1"],
+            "postprocess": ["out", "--round", "--out", "whole"],
+            "postprocess, nonnegative": ["out", "--nonnegative", "--out", "nonnegative"],
+            "combine": ["out", "second", "--out", "both"],
+        },
+    )
+
+
+def growth_in_areas() -> list[Row]:
+    """Four tables in 10⁴, 10⁵ and 10⁶ areas on three levels, 20,000 to two million people."""
+    sizes = {"age": 5, "sex": 2}
+
+    def make(folder: Path, n_areas: int) -> None:
+        _write_codebook(folder, sizes)
+        codes = [f"{number // 1000:04}-{number % 1000:03}" for number in range(n_areas)]
+        lines = "\n".join(f"{code[:4]},{code}" for code in codes)
+        (folder / "areas.csv").write_text(f"district,block\n{lines}\n", "utf-8")
+        rng = np.random.default_rng(0)
+        where = np.sort(rng.integers(0, n_areas, 2 * n_areas))
+        columns = {name: rng.integers(0, size, len(where)) for name, size in sizes.items()}
+        places = pa.array(codes).take(pa.array(where))
+        districts = pa.array([code[:4] for code in codes]).take(pa.array(where))
+        records = pa.table({**columns, "district": districts, "block": places})
+        parquet.write_table(records, folder / "records.parquet")
+
+    return _rows(
+        "areas",
+        (10**4, 10**5, 10**6),
+        make,
+        {
+            "plan": [
+                *("codebook.csv", "--areas", "areas.csv", "--out", "plan.json"),
+                *("--up-to", "2", "--detail", "same", "--rho", "1"),
+            ],
+            "show": ["plan.json"],
+            "verify": ["plan.json"],
+            "release": _RELEASE,
+        },
+    )
+
+
+def _rows(
+    what: str,
+    sizes: Sequence[int],
+    make: Callable[[Path, int], None],
+    verbs: Mapping[str, Sequence[str]],
+) -> list[Row]:
+    """The exponents of verbs, and the seconds of each at the largest size."""
+    seconds: dict[str, list[float]] = {name: [] for name in verbs}
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            make(folder, size)
+            for verb, options in verbs.items():
+                attempts = REPEATS if "--out" not in options else 1  # else it is there already
+                command = [verb.partition(",")[0], *options]
+                seconds[verb].append(min(_run(folder, *command) for _ in range(attempts)))
+    rows: list[Row] = []
+    for verb, (first, second, third) in seconds.items():
+        grown = max(second - first, _LEAST)
+        exponent = math.log10(max((third - first) / grown - 1, 0.1))
+        rows.append(
+            (f"{verb}: exponent of its time in {what} ({third:.2g} s)", exponent, "<=", MOST)
+        )
+    return rows
+
+
+def _run(folder: Path, *arguments: str) -> float:
+    """Processor time of the program with these arguments."""
+    before = ended_seconds()
+    command = [sys.executable, "-c", _PROGRAM, *arguments]
+    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    return ended_seconds() - before
+
+
+def _write_codebook(folder: Path, sizes: Mapping[str, int]) -> None:
+    rows = [f"{name},{value}," for name, size in sizes.items() for value in range(size)]
+    text = "\n".join(["attribute,value,label", *rows])
+    (folder / "codebook.csv").write_text(text, "utf-8")
+
+
+def _write_records(folder: Path, sizes: Mapping[str, int], n_records: int) -> None:
+    rng = np.random.default_rng(0)
+    columns = {
+        name: (rng.random(n_records) ** 2 * size).astype(np.int16) for name, size in sizes.items()
+    }
+    parquet.write_table(pa.table(columns), folder / "records.parquet")
+
+
+CASES = (growth_in_tables, growth_in_records, growth_in_cells, growth_in_areas)

@@ -1,0 +1,105 @@
+"""Replaced records in tables of levels, amounts and aggregations: never charged too little."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.common.numbers import Decimals
+from rpexplore.data.source import Counts
+from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.releases.measurement import exact_residual
+from tests.planning.test_levels import random_family
+from tests.support.generalised import any_strategies, precision
+
+BUDGET = rp.Budget(rho="0.5", neighbours="replace")
+
+
+def dearest_of(gram: np.ndarray) -> float:
+    diagonal = np.diag(gram)
+    return float(np.max(diagonal[:, None] + diagonal[None, :] - 2 * gram))
+
+
+def dearest_of_levels(closure: Closure, sigma_squared: np.ndarray, sizes: np.ndarray) -> float:
+    """The largest cost of telling two records apart, by what is measured of each record."""
+    columns = sorted(set(closure.columns[closure.members[closure.members >= 0]].tolist()))
+    shape = [int(sizes[column]) for column in columns]
+    gammas = np.sqrt(sigma_squared * closure.squared_scales)
+    plan: Any = SimpleNamespace(closure=closure)
+    rows = []
+    for record in np.ndindex(*shape):
+        counts = np.zeros(shape, dtype=np.int64)
+        counts[record] = 1
+        of_record = Counts({tuple(columns): counts}, 1)
+        rows.append(
+            np.concatenate(
+                [
+                    exact_residual(plan, residual, of_record).ravel() / gammas[residual]
+                    for residual in range(1, len(closure))  # the number of records is the same
+                ]
+            )
+        )
+    return dearest_of(np.array(rows) @ np.array(rows).T)
+
+
+def test_levels_are_charged_at_least_what_any_pair_of_records_costs():
+    ratios = []
+    for number in range(40):
+        workload = random_family(number)
+        if not workload.has_levels:
+            continue
+        closure = Closure.of(workload).replacing_by_residual(replaces=True)
+        sigma_squared = np.exp(np.random.default_rng(number).normal(size=len(closure)))
+        charged = privacy_cost_upper_bound(closure, Decimals.rounded_up(sigma_squared))
+        dearest = dearest_of_levels(closure, sigma_squared, workload.domain.sizes)
+        ratios.append(float(charged) / dearest)
+    assert len(ratios) >= 20
+    assert min(ratios) >= 1 - 1e-9
+    assert np.median(ratios) < 1.4
+
+
+def test_aggregations_are_charged_at_least_what_any_pair_of_records_costs():
+    rng, ratios = np.random.default_rng(1), []
+    for number in range(60):
+        sizes = {f"a{index}": int(rng.integers(2, 5)) for index in range(int(rng.integers(1, 4)))}
+        workload = rp.Workload.all_up_to(rp.Domain.from_sizes(sizes), int(rng.integers(1, 3)))
+        basis = [rp.Prefix(), rp.Ranges(), rp.Windows(2)][number % 3]
+        workload = workload.with_bases(
+            {name: basis for name in sizes if rng.random() < 0.7 or name == "a0"}
+        )
+        closure = Closure.of(workload).with_strategies(workload, any_strategies(workload, number))
+        closure = closure.replacing_by_residual(replaces=True)
+        sigma_squared = np.exp(rng.normal(size=len(closure)))
+        charged = privacy_cost_upper_bound(closure, Decimals.rounded_up(sigma_squared))
+        without_total = precision(closure, np.append(1e12, sigma_squared[1:]))
+        ratios.append(float(charged) / dearest_of(without_total))
+    assert min(ratios) >= 1 - 1e-9
+    assert np.median(ratios) < 1.5
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [rp.SumOfVariances(), rp.MaxVariance(), rp.SumWithBoundedMax(slack=0.1)],
+    ids=lambda loss: loss.kind,
+)
+def test_plans_are_within_the_budget_and_verified(loss):
+    domain = rp.Domain.from_sizes({"age": 6, "sex": 2})
+    sums = rp.Workload.all_up_to(domain, 2).with_bases({"age": rp.Prefix()})
+    for workload in (random_family(4), sums):
+        plan = rp.Plan.parse(rp.plan(workload, loss=loss, budget=BUDGET).text)
+        tables = plan.part("tables")
+        assert rp.verify(plan).holds
+        assert plan.certificate is not None
+        assert plan.certificate.gap < 1e-3
+        assert tables.closure.by_residual
+        assert 0.99 < float(plan.exact_privacy_cost) <= 1
+        # People with two records are charged four times a record's cost.
+        persons = rp.plan(
+            workload, loss=loss, budget=rp.Budget(rho="0.5", max_records_per_person=2)
+        )
+        assert plan.loss_value < persons.loss_value
+    assert tables.standard_errors[0] < 1e-4
+    assert tables.accuracy()["standard_error"][0] == 0
