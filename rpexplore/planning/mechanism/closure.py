@@ -305,7 +305,8 @@ class Closure:
         in_order = [shares[number] for number in order]
         alone = np.array([*in_order, Fraction(0)], dtype=object)[largest]
         several = self.in_areas | (np.count_nonzero(self.members >= 0, axis=1) > 1)
-        return np.where(several, np.maximum(alone, Fraction(1)), alone)
+        at_least_1 = np.maximum(alone, np.full(len(alone), Fraction(1), dtype=object))
+        return np.where(several, at_least_1, alone)
 
     @property
     def exact_totals(self) -> Totals:
