@@ -128,13 +128,16 @@ def _other_parts(
     share: float | None,
     totals: dict[int, float] | None,
     survey: "SurveyDesign | None",
-) -> list[tuple[str, dict[str, Any], str]]:
-    """Of areas, own counts and adaptive tables: a name, the facts, and the text."""
+) -> list[tuple[str, Any, str]]:
+    """Of areas, best guesses for them, own counts and adaptive tables: a name, facts, and text."""
     from rpexplore.analysis.adaptive import RoundsForecast
     from rpexplore.analysis.forecast import GOOD_SHARE, public_tables_among
-    from rpexplore.cli.publishable import facts_of_part, text_of_part
+    from rpexplore.cli.facts import row_facts
+    from rpexplore.cli.publishable import facts_of_part, guesses_of, guesses_text, text_of_part
+    from rpexplore.domain.expected_counts import ExpectedCounts
 
-    share, found = GOOD_SHARE if share is None else share, []
+    share = GOOD_SHARE if share is None else share
+    found: list[tuple[str, Any, str]] = []
     part: Any
     for part in plan.parts:
         own: Any = None
@@ -154,6 +157,15 @@ def _other_parts(
             own = RoundsForecast.of(part, known, limit, survey, share)
         if own is not None:
             found.append((_NAMES[part.kind], facts_of_part(part, own), text_of_part(part, own)))
+        if part.kind == "areas":
+            # Of one public table its cells; of several what they agree on, the number of records.
+            known = public_tables_among(part.domain, public)
+            counts = [table.counts for table in known.tables if not table.is_shares]
+            expected = counts[0] if len(counts) == 1 else ExpectedCounts.of_total(known.n_records)
+            guesses = guesses_of(plan, (expected, limit))
+            if guesses is not None:
+                rows = row_facts(guesses)
+                found.append(("best_guesses_in_areas", rows, guesses_text(guesses)))
     return found
 
 
