@@ -63,7 +63,7 @@ RUN = {
     FREE_COUNTS: (["plan", "verify"], 0),
     ("docs/tables.md", "Groups of values"): (["plan", "show"], 0),
     PRESETS: (["counts", "plan", "plan"], 0),
-    AREA_PLANS: (["schema", *["plan"] * 3, "show", "verify", "report"], 0),
+    AREA_PLANS: (["schema", *["plan"] * 3, "show", "forecast", "verify", "report"], 0),
     AREA_RELEASES: (["release", "postprocess", "postprocess", "synthesize"], 0),
     AREAS_IN_PYTHON: ([], 1),
     ("docs/survey.md", "Plan the parts on the command line"): (["plan", "verify", "release"], 0),

@@ -46,19 +46,19 @@ def forecast(
     from rpexplore.cli.publishable import totals_from_option
     from rpexplore.domain.expected_counts import CV_LIMIT
     from rpexplore.releases.pilot import pilot_folder
-    from rpexplore.results.pilot_tables import pilot_tables, planned_run
+    from rpexplore.results.pilot_tables import planned_run
 
     if csv is not None:
         refuse_existing(csv, force)
     if out is not None:
         refuse_existing(out, force)
-    tables_of: list[Path] = [path for path in given.public or () if path.is_dir()]
+    of_run: list[Path] = []
     with progress("Reading the plan"):
         if plan_file.is_file() or not (plan_file.is_dir() or pilot_folder(plan_file).is_dir()):
             plan = load_verified(plan_file)
         else:
             plan, release = planned_run(plan_file)
-            tables_of.insert(0, release)
+            of_run.append(release)
         totals = totals_from_option(plan, expected_areas)
     part = plan.part("tables")
     if part is None and (by_group or csv is not None or out is not None):
@@ -66,7 +66,6 @@ def forecast(
             "--by-group, --csv and --out are about tables, and this plan has none; leave them out."
         )
     limits = {float(rule.cv) for rule in (part.rules if part else ())}
-    files = [path for path in given.public or () if path not in tables_of]
     survey = given.survey(plan.domain)
     number: float | None = given.expected_count
     if totals is not None and number is None and not given.public:
@@ -75,7 +74,7 @@ def forecast(
     cv_limit = of_rule if given.limit is None else given.limit
     made = None
     with progress("Drawing populations") as on_progress:
-        sources = [*files, *(table for folder in tables_of for table in pilot_tables(folder))]
+        sources = forecast_options.public_sources([*(given.public or ()), *of_run])
         known = public_tables_of(plan.domain, sources, number)
         if part is not None:
             made = Forecast(
@@ -214,7 +213,7 @@ def suggest(
     with progress("Drawing populations") as on_progress:
         made = Forecast(
             plan,
-            public=given.public or (),
+            public=forecast_options.public_sources(given.public),
             expected=given.expected_count,
             limit=limit,
             share=share,
