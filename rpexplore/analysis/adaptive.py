@@ -1,13 +1,17 @@
 """Adaptive plans: when to choose one, and what it measures when. No records."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecast import Forecast
-from rpexplore.common.text import plural
+from rpexplore.analysis.forecast import GOOD_SHARE, Forecast
+from rpexplore.common.text import describe_share, plural
+from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.domain.public_tables import PublicTables
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.planner import plan_tables as fixed_plan
@@ -26,9 +30,11 @@ _TRIALS = {
 }
 """Mean L1 error per record of all 3-way tables: (ε at δ = 1e-9, fixed plan, adaptive plan)."""
 TRIED = (
-    "In trials (three sets of tables; ε = 0.1, 1 and 10), smooth tables of a fixed plan with "
-    "weights for smooth tables and the same budget came as near to the truth, within 6 % either "
-    "way, and the fixed plan has unbiased tables with exact intervals beside them: try that first."
+    "In trials (three sets of tables; ε = 0.1, 1 and 10), model-based estimates of a fixed plan "
+    "with weights for them and the same budget came as near to the truth, within 6 % either way, "
+    "and a fixed plan has unbiased tables with exact intervals beside them. Which comes nearer "
+    "depends on how attributes depend on each other: simulate both with expected counts "
+    "(`rehearse`, or `plan --smooth-weights`) before you choose."
 )
 """How adaptive releases did beside fixed plans; the one place that says so."""
 
@@ -71,17 +77,63 @@ def smooth_alternative(plan: AdaptivePlan) -> TablePlan:
     return fixed_plan(weights.weighted(plan.workload), loss=SumOfVariances(), budget=budget)
 
 
-def when_to_choose(unbiased: Forecast | None) -> list[str]:
-    """When an adaptive plan is worth choosing, in sentences.
+@dataclass(frozen=True, eq=False)
+class RoundsForecast:
+    """What is known before the run of how good the tables of an adaptive plan will be.
 
-    unbiased: of `unbiased_alternative`; None where counts are not known
+    unbiased  of `unbiased_alternative`
+    first     of what is measured before the first round alone: all tables of one and two attributes
     """
+
+    unbiased: Forecast
+    first: Forecast
+
+    @classmethod
+    def of(
+        cls,
+        plan: AdaptivePlan,
+        public: PublicTables,
+        limit: float = CV_LIMIT,
+        survey: SurveyDesign | None = None,
+        share: float = GOOD_SHARE,
+    ) -> "RoundsForecast":
+        """survey: effects of other tables than the plan's are left out."""
+        unbiased, first = (
+            Forecast(
+                tables,
+                public.tables,
+                public.expected,
+                limit,
+                share,
+                survey=survey and survey.among(tables.workload.tables),
+            )
+            for tables in (unbiased_alternative(plan), plan.first)
+        )
+        return cls(unbiased, first)
+
+    def describe(self) -> str:
+        """What is certain, and what is not, in sentences."""
+        people = self.first.people.text(describe_share)
+        return (
+            f"Unbiased tables at the same budget: {self.unbiased.describe()} The plan measures all "
+            f"tables of one and two attributes before its first round; by that alone {people} of "
+            "people are in good cells of these, mean over tables. What rounds add, and how good "
+            "larger tables become, depends on the records, and is not forecast."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as plain values: those of unbiased tables, and `first_step`."""
+        return self.unbiased.to_json() | {"first_step": self.first.to_json()}
+
+
+def when_to_choose(known: RoundsForecast | None) -> list[str]:
+    """When an adaptive plan is worth choosing, in sentences; known: None without public counts."""
     beside = (
         "Consider it only where too few cells of unbiased tables are accurate enough to publish; "
         "expected counts tell how many people are in these."
-        if unbiased is None
-        else f"Unbiased tables at the same budget: {unbiased.describe()} Consider an adaptive plan "
-        "only where that is too little."
+        if known is None
+        else f"{known.describe()} Consider an adaptive plan only where unbiased tables are not "
+        "enough."
     )
     return [NOTHING_PROMISED, beside, TRIED]
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,6 +85,21 @@ class DrawnCounts:
                 own = CountsOfTables(group.tables[[number]], rows, True)
                 groups.append((own, of_group[[number]]))
         return cls(workload, public, populations, tuple(groups), is_even, held, tables)
+
+    def of_some(self, most: int) -> "DrawnCounts":
+        """The same of so many tables at most, evenly chosen among those that are looked at."""
+        places = np.flatnonzero(self.held)
+        if len(places) <= most:
+            return self
+        chosen = np.zeros(len(self.held), dtype=bool)
+        chosen[places[np.linspace(0, len(places) - 1, most).round().astype(np.int64)]] = True
+        groups = tuple(
+            (CountsOfTables(counts.tables[own], counts.counts[own], counts.of_cells), places[own])
+            for counts, places in self.groups
+            for own in [np.flatnonzero(chosen[places])]
+            if len(own)
+        )
+        return replace(self, groups=groups, held=chosen)
 
     def shares(
         self,

@@ -311,10 +311,7 @@ class Populations:
         groups = [np.flatnonzero(~whole)] if not np.all(whole) else []
         groups += [np.flatnonzero(whole & (sizes == n)) for n in np.unique(sizes[whole]).tolist()]
         counts = [
-            np.empty(
-                (len(of), n_populations, int(sizes[of[0]]) if whole[of[0]] else n_people),
-                dtype=np.float32,
-            )
+            _empty(len(of), n_populations, int(sizes[of[0]]) if whole[of[0]] else n_people)
             for of in groups
         ]
         kept = []
@@ -400,6 +397,16 @@ class Populations:
         return CountsOfTables(np.zeros(1, dtype=np.int64), counts, whole)
 
 
+def _empty(n_tables: int, n_populations: int, m: int) -> np.ndarray:
+    """Room for counts, float32[n_tables, n_populations, m], those of the longer axis together.
+
+    Of very many tables with few numbers each these are compared and added up faster across tables.
+    """
+    if n_tables > m:
+        return np.empty((m, n_populations, n_tables), dtype=np.float32).transpose(2, 1, 0)
+    return np.empty((n_tables, n_populations, m), dtype=np.float32)
+
+
 def _seed(number: int) -> bytes:
     return b"population %d" % number
 
@@ -440,26 +447,35 @@ def _fill_people(
     noise: SeededNumbers,
 ) -> None:
     """The counts of the cells that people are in, themselves among them."""
-    factors: dict[int, np.ndarray] = {}
-
-    def of_attribute(index: int) -> np.ndarray:
-        if index not in factors:
-            ((part, own),) = population.by_part((index,)).items()
-            cells, _ = population.cells(part, own)
-            of_part = population._of_part(part, own)
-            factors[index] = of_part[:, cells[population.people[part]]].astype(np.float32)
-        return factors[index]
-
-    weights = population.weights.astype(np.float32)
+    used = sorted({index for table in tables for index in table})
+    row = {index: place for place, index in enumerate(used)}
+    # Of each attribute, in each class, the share of the value of each person; 1 behind the last.
+    factors = np.ones((len(used) + 1, len(population.weights), into.shape[1]), dtype=np.float32)
+    part_of = np.arange(len(used) + 1)
+    for place, index in enumerate(used):
+        ((part, own),) = population.by_part((index,)).items()
+        cells, _ = population.cells(part, own)
+        of_part = population._of_part(part, own)
+        factors[place] = of_part[:, cells[population.people[part]]]
+        part_of[place] = -1 - part
+    width = max(map(len, tables))
+    rows = np.full((len(tables), width), len(used))
     for place, table in enumerate(tables):
-        if len(population.by_part(table)) < len(table):
-            shares = population.people_by_class(table).sum(axis=0)
-        else:
-            product = of_attribute(table[0])
-            for index in table[1:]:
-                product = product * of_attribute(index)
-            shares = weights @ product
-        into[place] = 1 + counts_about((n_records - 1) * shares, noise)
+        rows[place, : len(table)] = [row[index] for index in table]
+    weights = population.weights.astype(np.float32)
+    in_order = np.sort(np.where(rows == len(used), np.arange(width), part_of[rows]), axis=1)
+    is_apart = np.all(np.diff(in_order, axis=1) != 0, axis=1)  # no two attributes are in one part
+    n_at_once = max(_NUMBERS_AT_ONCE // factors[0].size, 1)
+    for first in range(0, len(tables), n_at_once):
+        own = slice(first, first + n_at_once)
+        product = factors[rows[own, 0]]
+        for column in range(1, width):
+            product *= factors[rows[own, column]]
+        shares = np.matmul(weights, product)
+        for place in np.flatnonzero(~is_apart[own]).tolist():
+            shares[place] = population.people_by_class(tables[first + place]).sum(axis=0)
+        expected = (n_records - 1) * shares.astype(float)
+        into[own] = 1 + counts_about(expected.ravel(), noise).reshape(expected.shape)
 
 
 def counts_about(expected: np.ndarray, noise: SeededNumbers) -> np.ndarray:

@@ -56,6 +56,7 @@ _TOLERANCE = 1e-3  # of searches for the best plan: far below what a forecast kn
 _MOST_SEARCHED = 10_000
 _FACTORS = (2, 4, 8, 16, 32, 64)  # of weights
 _MOST_SEARCHES, _MORE = 3, 1.05  # searches of a kind; by how much errors grow for the next one
+_MOST_OTHERS = 10_000  # tables that are looked at for what a proposal costs; of more, evenly chosen
 _USUAL_FACTOR = 8  # where none of them is enough
 _MOST_TIMES = 1e6  # of a budget
 _PRECISION = 1e-3  # of the logarithm of a budget
@@ -343,6 +344,7 @@ class _Bench:
     share: float
     survey: SurveyDesign | None
     _counts: dict[Table, CountsOfTables] = field(default_factory=dict)
+    _weighted: dict[tuple[Table, float], _Errors] = field(default_factory=dict)
 
     @property
     def workload(self) -> Workload:
@@ -357,6 +359,11 @@ class _Bench:
     def people(self) -> np.ndarray:
         """Shares of people in good cells now, float64[n_tables, n_populations]."""
         return self.drawn.shares(self.errors.of_tables, self.errors.of_cells, self._least_counts)[0]
+
+    @cached_property
+    def _others(self) -> DrawnCounts:
+        """The counts of the tables that are looked at for what a proposal costs the others."""
+        return self.drawn.of_some(_MOST_OTHERS)
 
     @cached_property
     def _factors(self) -> np.ndarray:
@@ -374,8 +381,10 @@ class _Bench:
         factors = self._factors[places].reshape(-1, *[1] * (errors.ndim - 1))
         return least_good_counts(errors, self.limit, self.drawn.public.n_records, factors)
 
-    def planned_errors(self, workload: Workload, budget: Budget) -> _Errors:
-        """Those of the best plan for other tables, nearly."""
+    def planned_errors(
+        self, workload: Workload, budget: Budget, closure: Closure | None = None
+    ) -> _Errors:
+        """Those of the best plan for other tables, nearly; closure: if they have one already."""
         is_simple = self.plan.has_uniform_reference or len(workload) > _MOST_SEARCHED
         found = optimum(
             workload,
@@ -383,11 +392,33 @@ class _Bench:
             budget=budget,
             tolerance=max(TOLERANCE, _TOLERANCE),
             uniform_reference=is_simple,
+            closure=closure,
         )
         cost = record_cost(budget)
         solved_at = 1.0 if found.budget is None else record_cost(found.budget)
         sigma_squared = found.solution.sigma_squared * (solved_at / cost)
         return _Errors(workload, found.closure, sigma_squared)
+
+    def _errors_after(self, change: TableChange, workload: Workload) -> _Errors:
+        """Those of the best plan after a change, nearly; without a search where they follow."""
+        if change.budget is not None and self.plan.loss.is_homogeneous:
+            times = record_cost(change.budget) / record_cost(self.plan.budget)
+            scales = self.errors.sigma_squared / times
+            return _Errors(workload, self.errors.closure, scales)
+        if change.weight is not None:
+            return self._with_weight(change.table, change.weight)
+        return self.planned_errors(workload, change.budget or self.plan.budget)
+
+    def _with_weight(self, table: Table, weight: float) -> _Errors:
+        """Those where a table has another weight."""
+        if (table, weight) not in self._weighted:
+            changed, closure = self.workload.with_weights({table: weight}), self.plan.closure
+            # Of single values it does not depend on the weights.
+            is_same = changed.is_marginals and not (closure.trees or closure.has_own_costs)
+            self._weighted[table, weight] = self.planned_errors(
+                changed, self.plan.budget, closure if is_same else None
+            )
+        return self._weighted[table, weight]
 
     # ---- what is worth planning anew
 
@@ -544,8 +575,7 @@ class _Bench:
             return None
 
         def is_enough(factor: int) -> bool:
-            changed = workload.with_weights({table: factor * weight})
-            errors = self.planned_errors(changed, self.plan.budget)
+            errors = self._with_weight(table, factor * weight)
             return self._is_enough(self._people(place, self._counts_now(place), errors, place))
 
         number = bisect_left(_FACTORS, True, key=is_enough)
@@ -617,7 +647,7 @@ class _Bench:
         """A change, planned anew and forecast."""
         workload = changed_tables(self.workload, change)
         budget = change.budget or self.plan.budget
-        planned = self.planned_errors(workload, budget)
+        planned = self._errors_after(change, workload)
         rows = rows_after(self.workload, workload)
         row = rows[place]
         if change.replacement is not None:
@@ -634,12 +664,13 @@ class _Bench:
         errors[others] = planned.of_tables[rows[others]]
         before = self.errors.of_tables
         changes = (errors[others] / before[others]) ** 2 - 1
-        after, _ = self.drawn.shares(
+        after, _ = self._others.shares(
             errors,
             lambda one: planned.of_cells(int(rows[one])) if others[one] else np.full(1, np.nan),
             self._least_counts,
         )
-        others &= self.drawn.held
+        n_others = np.count_nonzero(others & self.drawn.held)
+        others &= self._others.held
         now, then = self.people[others], after[others]
         meeting = [np.median((p >= self.share - _ROUNDING).sum(axis=0)) for p in (now, then)]
         found = None if people is None else Range.of(people)
@@ -656,7 +687,7 @@ class _Bench:
             others_variance=float(np.median(changes)) if len(changes) else 0.0,
             others_largest=float(np.max(changes)) if len(changes) else 0.0,
             others_people=float(np.mean(then - now)) if len(now) else 0.0,
-            others_meeting=float(meeting[1] - meeting[0]),
+            others_meeting=float(meeting[1] - meeting[0]) * n_others / max(len(now), 1),
         )
 
     def _meets(self, people: Range) -> str:

@@ -1,9 +1,9 @@
 """The program `rpexplore`: the same verbs as the pages.
 
 In reading order: `main` (the program), `console` (messages, JSON). Verbs: `plan`, `counts`, `look`,
-`report`, `release`, `after`, `synthesize`, `publish`, `serve`. Beside them what is typed, `options`
-(and commands of Click, made of annotated functions) and `area_options`; what that becomes, `inputs`
-and `plan_inputs`; what is printed, `facts`.
+`report`, `release`, `answers`, `after`, `synthesize`, `publish`, `serve`. Beside them what is
+typed, `options` (and commands of Click, made of annotated functions) and `area_options`; what that
+becomes, `inputs`, `codebooks` and `plan_inputs`; what is printed, `facts`.
 
 Imports every room; not pages.
 """

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rpexplore.cli.options import Option
+from rpexplore.cli.commands import Option
 from rpexplore.errors import DomainError, WorkloadError
 
 if TYPE_CHECKING:

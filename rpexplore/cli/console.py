@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import click
 
-from rpexplore.cli.options import Group
+from rpexplore.cli.commands import Group
 from rpexplore.common.files import check_replaceable, write_whole
 from rpexplore.common.processes import Progress, no_progress, take_hangup
 from rpexplore.errors import RpexploreError

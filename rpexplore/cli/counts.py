@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rpexplore.cli import inputs, options
+from rpexplore.cli.commands import Group, command
 from rpexplore.cli.console import say, say_help_alone, say_json, say_result, write_new
-from rpexplore.cli.options import Group, PresetName, command
+from rpexplore.cli.options import PresetName
 from rpexplore.common.numbers import shown_few
 from rpexplore.errors import RpexploreError, WorkloadError
 

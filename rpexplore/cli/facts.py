@@ -28,7 +28,6 @@ from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, worst_first_order
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy.budget import REPLACE, exact_totals_text
 from rpexplore.privacy.conversions import MOST_RHO, USUAL_DELTAS, epsilon_at_delta, rho_text
 from rpexplore.scenarios.bases import basis_choices_of
 from rpexplore.workload.table_text import list_titles, title
@@ -415,6 +414,7 @@ def account_facts(account: "Account", factor: int) -> dict[str, Any]:
     limit = account.limit_record_rho
     return {
         "spent_rho": exact_text(account.spent_record_rho * factor),
+        "neighbours": account.neighbours.does,
         **_spent_epsilon(account, factor),
         "limit_rho": None if limit is None else exact_text(limit * factor),
         "approval_demands": [asdict(demand) for demand in account.approval_demands],
@@ -457,8 +457,9 @@ def account_text(account: "Account", ledger: str) -> str:
     text = (
         f"Data    {one_line(account.dataset)}\n"
         f"Ledger  {one_line(ledger)}\n"
-        f"Spent   {rho_text(account.spent_record_rho)} for one record{_epsilon_of(account)}\n"
-        f"Limit   {limit_text}{one_line(account.limit_source)}"
+        f"Spent   {rho_text(account.spent_record_rho)} {one_line(account.neighbours.change)}"
+        f"{_epsilon_of(account)}\n"
+        f"Limit   {limit_text}{account.limit_source}"
     )
     for lost in account.forgotten:
         known = rho_text(lost.record_rho) if lost.record_rho else "nothing"
@@ -469,14 +470,13 @@ def account_text(account: "Account", ledger: str) -> str:
     for demand in account.approval_demands:
         listed = "; ".join(map(one_line, demand.names))
         text += f"\nNeeds   approvals of the plan by {plural(demand.n, 'person')} of: {listed}"
+    if account.is_mixed:
+        text += (
+            "\nNote    runs for several kinds of neighbours came together: what is spent is for "
+            "what all of them protect, and no run can follow"
+        )
     if not runs:
         return text
-    if any(run.exact for run in runs):
-        totals = exact_totals_text(runs[-1].exact)
-        replaced = f" for one record, around the exact totals of {one_line(totals)}"
-        text = text.replace(" for one record", replaced, 1)
-    elif any(run.neighbours == REPLACE for run in runs):
-        text = text.replace(" for one record", " for one record, replaced", 1)
     columns = {
         "run": [str(number) for number in range(1, len(runs) + 1)],
         "started": [f"{run.started[:19]}+00:00" for run in runs],
@@ -485,6 +485,8 @@ def account_text(account: "Account", ledger: str) -> str:
         "plan SHA-256": [run.plan_sha256[:12] + "…" for run in runs],
         "output": [run.output for run in runs],
     }
+    if account.is_mixed:
+        columns["for neighbours that"] = [run.kind.does for run in runs]
     if any(run.approvals for run in runs):
         columns["approved by"] = [", ".join(one.name for one in run.approvals) for run in runs]
     return f"{text}\n\n{text_table(columns, '>' + '<' * (len(columns) - 1))}"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rpexplore.cli import area_options, options
+from rpexplore.cli import area_options, forecast_options, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
 from rpexplore.cli.look import load_verified
 from rpexplore.common.text import csv_of_frame
@@ -23,18 +23,12 @@ _MOST_LISTED = 10  # tables, unless more are asked for
 
 def forecast(
     plan_file: options.PlanOrRun,
-    public: options.PublicFiles = None,
-    expected_count: options.ForecastCount = None,
+    given: forecast_options.Given,
     expected_areas: area_options.ExpectedAreas = None,
-    limit: options.ForecastLimit = None,
-    share: options.ForecastShare = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
-    by_group: options.ByGroup = None,
+    by_group: forecast_options.ByGroup = None,
     tables: options.HowMany = None,
     csv: options.CsvOut = None,
-    out: options.ForecastOut = None,
+    out: forecast_options.ForecastOut = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -53,13 +47,12 @@ def forecast(
     from rpexplore.domain.expected_counts import CV_LIMIT
     from rpexplore.releases.pilot import pilot_folder
     from rpexplore.results.pilot_tables import pilot_tables, planned_run
-    from rpexplore.workload.survey_text import design_from_texts
 
     if csv is not None:
         refuse_existing(csv, force)
     if out is not None:
         refuse_existing(out, force)
-    tables_of: list[Path] = [path for path in public or () if path.is_dir()]
+    tables_of: list[Path] = [path for path in given.public or () if path.is_dir()]
     with progress("Reading the plan"):
         if plan_file.is_file() or not (plan_file.is_dir() or pilot_folder(plan_file).is_dir()):
             plan = load_verified(plan_file)
@@ -73,16 +66,16 @@ def forecast(
             "--by-group, --csv and --out are about tables, and this plan has none; leave them out."
         )
     limits = {float(rule.cv) for rule in (part.rules if part else ())}
-    given = [path for path in public or () if path not in tables_of]
-    survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
-    number: float | None = expected_count
-    if totals is not None and number is None and not public:
+    files = [path for path in given.public or () if path not in tables_of]
+    survey = given.survey(plan.domain)
+    number: float | None = given.expected_count
+    if totals is not None and number is None and not given.public:
         number = sum(totals.values())
     of_rule = limits.pop() if len(limits) == 1 else CV_LIMIT
-    cv_limit = of_rule if limit is None else limit
+    cv_limit = of_rule if given.limit is None else given.limit
     made = None
     with progress("Drawing populations") as on_progress:
-        sources = [*given, *(table for folder in tables_of for table in pilot_tables(folder))]
+        sources = [*files, *(table for folder in tables_of for table in pilot_tables(folder))]
         known = public_tables_of(plan.domain, sources, number)
         if part is not None:
             made = Forecast(
@@ -90,12 +83,12 @@ def forecast(
                 public=known.tables,
                 expected=known.expected,
                 limit=cv_limit,
-                share=GOOD_SHARE if share is None else share,
-                require=None if limit is None and share is None else (),
+                share=GOOD_SHARE if given.share is None else given.share,
+                require=None if given.limit is None and given.share is None else (),
                 on_progress=on_progress,
                 survey=survey and survey.among(part.workload.tables),
             )
-        others = _other_parts(plan, known, cv_limit, share, totals, survey)
+        others = _other_parts(plan, known, cv_limit, given.share, totals, survey)
         listed = None if made is None else made.tables()
         groups = {} if made is None else {name: made.by_group(name) for name in by_group or ()}
         if csv is not None and listed is not None:
@@ -138,8 +131,8 @@ def _other_parts(
     survey: "SurveyDesign | None",
 ) -> list[tuple[str, dict[str, Any], str]]:
     """Of areas, own counts and adaptive tables: a name, the facts, and the text."""
-    from rpexplore.analysis.adaptive import unbiased_alternative
-    from rpexplore.analysis.forecast import GOOD_SHARE, Forecast, public_tables_among
+    from rpexplore.analysis.adaptive import RoundsForecast
+    from rpexplore.analysis.forecast import GOOD_SHARE, public_tables_among
     from rpexplore.cli.publishable import facts_of_part, text_of_part
 
     share, found = GOOD_SHARE if share is None else share, []
@@ -159,14 +152,7 @@ def _other_parts(
                 raise WorkloadError(f"What is publishable is not known: {own}")
         elif part.kind == "rounds":
             known = public_tables_among(part.domain, public)
-            own = Forecast(
-                unbiased_alternative(part),
-                known.tables,
-                known.expected,
-                limit,
-                share,
-                survey=survey and survey.among(part.workload.tables),
-            )
+            own = RoundsForecast.of(part, known, limit, survey, share)
         if own is not None:
             found.append((_NAMES[part.kind], facts_of_part(part, own), text_of_part(part, own)))
     return found
@@ -174,17 +160,11 @@ def _other_parts(
 
 def suggest(
     plan_file: options.PlanFile,
-    public: options.PublicFiles = None,
-    expected_count: options.ForecastCount = None,
-    limit: options.ForecastLimit = None,
-    share: options.ForecastShare = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
+    given: forecast_options.Given,
     table: options.Table = None,
-    tables: options.SuggestTables = 5,
-    apply: options.Apply = None,
-    out: options.AppliedOut = None,
+    tables: forecast_options.SuggestTables = 5,
+    apply: forecast_options.Apply = None,
+    out: forecast_options.AppliedOut = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -197,7 +177,6 @@ def suggest(
     """
     from rpexplore.analysis.forecast import GOOD_SHARE, Forecast
     from rpexplore.domain.expected_counts import CV_LIMIT
-    from rpexplore.workload.survey_text import design_from_texts
     from rpexplore.workload.table_text import table_from_text
 
     if (apply is None) != (out is None) or (apply is not None and len(table or ()) != 1):
@@ -210,8 +189,9 @@ def suggest(
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
         named = [table_from_text(plan.domain, text) for text in table or ()]
-        survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
+        survey = given.survey(plan.domain)
     part = plan.part("tables")
+    limit, share = given.limit, given.share
     about_people = {rule for rule in (part.rules if part else ()) if rule.of == "people"}
     if len(about_people) == 1:
         (rule,) = about_people
@@ -222,8 +202,8 @@ def suggest(
     with progress("Drawing populations") as on_progress:
         made = Forecast(
             plan,
-            public=public or (),
-            expected=expected_count,
+            public=given.public or (),
+            expected=given.expected_count,
             limit=limit,
             share=share,
             require=(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from rpexplore.cli import area_options, options
+from rpexplore.cli import area_options, forecast_options, options
 from rpexplore.cli.console import (
     message_of,
     one_line,
@@ -46,9 +46,9 @@ def show(
     expected: options.ExpectedFile = None,
     expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
+    design_effect: forecast_options.DesignEffect = None,
+    weight_cv: forecast_options.WeightCv = None,
+    sampling_fraction: forecast_options.SamplingFraction = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -58,11 +58,13 @@ def show(
     plan for areas with --areas how accurate sums over lists of areas will be, each table for each
     list. Refuses a plan that `verify` finds wrong.
     """
-    from rpexplore.cli.after import planned_sum_table, planned_sums
+    from rpexplore.cli.answers import planned_sum_table, planned_sums
     from rpexplore.cli.facts import csv_of_sums, items_of, plan_facts, plan_text, row_facts
     from rpexplore.cli.publishable import (
         design_from_options,
         expected_from_options,
+        guesses_of,
+        guesses_text,
         totals_from_option,
         usefulness_facts,
         usefulness_of,
@@ -84,6 +86,7 @@ def show(
             loaded.domain, design_effect, weight_cv, sampling_fraction, wanted
         )
         useful = usefulness_of(loaded, wanted, totals, design)
+        guesses = guesses_of(loaded, wanted)
         rows: Any = None  # text alone needs no frame: pandas would take half of the time
         items = items_of(loaded) if areas is None else "sums"
         if areas is not None:
@@ -105,13 +108,15 @@ def show(
         facts = {**plan_facts(loaded), **usefulness_facts(useful)}
         if loaded.forecast is not None and wanted is None:
             facts["forecast"] = loaded.forecast.to_json()
+        facts |= {} if guesses is None else {"best_guesses_in_areas": row_facts(guesses)}
         facts |= {} if outcome is None else {"outcome": outcome.to_json()}
         key = {"own counts": "queries"}.get(items, items)  # the name that programs know
         say_json({**facts, key: first_rows, "csv": csv and str(csv)})
         return
     shown = plan_text(loaded, tables) if areas is None else planned_sum_table(rows, tables)
     kept = "" if wanted is not None and outcome is None else _forecast_text(loaded, outcome)
-    say("\n\n".join(filter(None, (shown, usefulness_text(useful), kept))))
+    texts = shown, usefulness_text(useful), guesses_text(guesses), kept
+    say("\n\n".join(filter(None, texts)))
     if csv is not None:
         say(f"All {len(rows):,} {items} are in {csv}.")
 

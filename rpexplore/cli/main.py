@@ -2,7 +2,9 @@
 
 from typing import Annotated
 
-from rpexplore.cli.after import answer, combine, postprocess, workbook
+from rpexplore.cli.after import combine, postprocess, workbook
+from rpexplore.cli.answers import answer
+from rpexplore.cli.commands import Option, command
 from rpexplore.cli.console import (
     Verbs,
     heed_signals,
@@ -13,7 +15,6 @@ from rpexplore.cli.console import (
 from rpexplore.cli.counts import counts
 from rpexplore.cli.forecast import forecast, suggest
 from rpexplore.cli.look import compare, rewrite, show, verify
-from rpexplore.cli.options import Option, command
 from rpexplore.cli.plan import PlanCommand, plan
 from rpexplore.cli.publish import publish, registry
 from rpexplore.cli.release import ledger, release

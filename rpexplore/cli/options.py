@@ -1,151 +1,13 @@
-"""The arguments, options and commands of the command line, one name each for all verbs."""
+"""The arguments and options of the command line, one name each for all verbs that have them."""
 
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated
 
 import click
 
-from rpexplore.common.text import count_of
-from rpexplore.errors import RpexploreError
+from rpexplore.cli.commands import Option, RecordCount, argument, flag, option
 from rpexplore.workload.bases import BASES
-
-# ---- Commands of Click, made of functions whose parameters are annotated with what they are.
-
-
-Kind = TypeVar("Kind", bound=click.Command)
-
-
-class Option:
-    """Marks a parameter of a command as an option: `Annotated[int, Option(min=1, help="…")]`.
-
-    Its flag is made of the parameter's name where none is given. The type is that of the parameter:
-    a bool is a flag, a list can be repeated, `min` and `max` are for numbers.
-    """
-
-    def __init__(
-        self,
-        *flags: str,
-        metavar: str | None = None,
-        help: str | None = None,
-        min: int | None = None,
-        max: int | None = None,
-    ) -> None:
-        self.flags, self.metavar, self.help, self.min, self.max = flags, metavar, help, min, max
-
-
-@dataclass(frozen=True, kw_only=True)
-class Argument:
-    """Marks a parameter of a command as one that is given by its position."""
-
-    metavar: str
-    help: str
-
-
-class Group(click.Group):
-    """Commands below a name, in the order in which they were added."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
-
-
-class _Choice(click.Choice):
-    """The values of an enumeration; Click itself would offer the names of its members."""
-
-    def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
-        return str(choice)
-
-
-class RecordCount(float):
-    """A number of records as people type it, maybe with thousands separators."""
-
-
-class _RecordCountType(click.ParamType):
-    name = "number"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | None:
-        try:
-            return count_of(str(value), "The number of records", least=None)
-        except RpexploreError as error:
-            self.fail(str(error), param, ctx)
-
-
-def command(
-    function: Callable[..., None], kind: type[Kind] = click.Command, **settings: Any
-) -> Kind:
-    """A command that calls a function, named for it; its docstring is the help.
-
-    Args:
-        function: Each parameter is annotated with an `Option` or `Argument`; one without a default
-            is required.
-        kind: The class of the command.
-        settings: What else its constructor takes.
-    """
-    settings.setdefault("name", function.__name__)
-    parameters = inspect.signature(function).parameters.values()
-    return kind(
-        callback=function,
-        params=[_parameter(parameter) for parameter in parameters],
-        help=inspect.getdoc(function),
-        **settings,
-    )
-
-
-def _parameter(parameter: inspect.Parameter) -> click.Parameter:
-    assert get_origin(parameter.annotation) is Annotated
-    declared, mark = get_args(parameter.annotation)
-    if isinstance(declared, UnionType):  # with None
-        (declared,) = set(get_args(declared)) - {NoneType}
-    is_list = get_origin(declared) is list
-    kind = get_args(declared)[0] if is_list else declared
-    is_required = parameter.default is parameter.empty
-    settings: dict[str, Any] = {"required": is_required, "help": mark.help}
-    if not is_required:
-        default = parameter.default
-        settings["default"] = str(default) if isinstance(default, StrEnum) else default
-    if isinstance(mark, Argument):
-        metavar = mark.metavar if is_required else f"[{mark.metavar}]"
-        return click.Argument(
-            [parameter.name],
-            type=_type(kind),
-            nargs=-1 if is_list else 1,
-            metavar=f"{metavar}..." if is_list else metavar,
-            **settings,
-        )
-    flags = mark.flags or (f"--{parameter.name.replace('_', '-')}",)
-    if kind is bool:
-        return click.Option([parameter.name, *flags], is_flag=True, **settings)
-    return click.Option(
-        [parameter.name, *flags],
-        type=_type(kind, mark.min, mark.max),
-        multiple=is_list,
-        metavar=mark.metavar,
-        show_default=parameter.default != "",
-        **settings,
-    )
-
-
-def _type(kind: type, low: int | None = None, high: int | None = None) -> Any:
-    """Click's type of a parameter of this type."""
-    if low is not None or high is not None:
-        return click.IntRange(low, high)
-    if issubclass(kind, Path):
-        return click.Path(path_type=Path)
-    if issubclass(kind, StrEnum):
-        return _Choice(kind)
-    if kind is RecordCount:
-        return _RecordCountType()
-    return kind
-
-
-# ---- The arguments and options of the command line, one name each for all verbs that have them.
-
 
 _TABLE = (
     "One table by its attributes; total is the total. With a level of areas among them it is in "
@@ -365,18 +227,6 @@ PresetName = StrEnum(
 )
 
 
-def _option(metavar: str, text: str, *names: str):
-    return Option(*names, metavar=metavar, help=text)
-
-
-def _flag(name: str, text: str):
-    return Option(name, help=text)
-
-
-def _argument(metavar: str, text: str):
-    return Argument(metavar=metavar, help=text)
-
-
 class LossHelp(click.Command):
     """A verb with the options of losses, whose help is made from their registry when it is shown.
 
@@ -395,28 +245,28 @@ class LossHelp(click.Command):
 
 # ---- every verb
 
-AsJson = Annotated[bool, _flag("--json", "Print one JSON object, for machines.")]
+AsJson = Annotated[bool, flag("--json", "Print one JSON object, for machines.")]
 ParquetOnly = Annotated[
-    bool, _flag("--parquet-only", "Write no CSV files (tables in areas never have any).")
+    bool, flag("--parquet-only", "Write no CSV files (tables in areas never have any).")
 ]
 FilePerTable = Annotated[
     bool,
-    _flag(
+    flag(
         "--file-per-table",
         "Give each table files of its own; else more than 100 small tables are in one, "
         "tables.parquet, without CSV.",
     ),
 ]
-EscapeFormulas = Annotated[bool, _flag("--escape-formulas", _ESCAPE_FORMULAS)]
-Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
+EscapeFormulas = Annotated[bool, flag("--escape-formulas", _ESCAPE_FORMULAS)]
+Force = Annotated[bool, flag("--force", "Overwrite the file if it exists.")]
 
 # ---- planning
 
-Codebook = Annotated[Path, _argument("CODEBOOK", _A_CODEBOOK)]
-Resource = Annotated[str | None, _option("NAME", "Which table of a Data Package with several.")]
+Codebook = Annotated[Path, argument("CODEBOOK", _A_CODEBOOK)]
+Resource = Annotated[str | None, option("NAME", "Which table of a Data Package with several.")]
 Columns = Annotated[
     str | None,
-    _option(
+    option(
         "ROLE=COLUMN,…",
         "What the columns of a CSV codebook or a spreadsheet are, if they have other names: "
         "attribute=Variable,code=Code,label=Bedeutung (and group=…).",
@@ -425,7 +275,7 @@ Columns = Annotated[
 ]
 Groups = Annotated[
     list[str] | None,
-    _option(
+    option(
         "A=FILE",
         "Take the groups of attribute A from a hierarchy of τ-ARGUS (.hrc), as often as needed.",
         "--groups",
@@ -433,7 +283,7 @@ Groups = Annotated[
 ]
 PublicValues = Annotated[
     list[str] | None,
-    _option(
+    option(
         "A=FILE",
         "Take the values of attribute A from the records in FILE. You confirm by this that they "
         "are public: nothing protects them, and the codebook says where they are from.",
@@ -442,7 +292,7 @@ PublicValues = Annotated[
 ]
 NotStated = Annotated[
     list[str] | None,
-    _option(
+    option(
         "A",
         "Give attribute A, or all (*), one more value for records that have none: not stated. "
         "release counts these by --missing-values '*=not stated'. Repeat it for more.",
@@ -451,39 +301,39 @@ NotStated = Annotated[
 ]
 Recode = Annotated[
     list[str] | None,
-    _option(
+    option(
         "A=FILE",
         "Count values of records as others, by a CSV file with the columns old and new: old to new "
         "municipalities, or 7..20 as 6+. The new ones must be in the codebook.",
         "--recode",
     ),
 ]
-Converted = Annotated[Path | None, _option("FILE", "Also write it there, as .json or .csv.")]
-PlanOut = Annotated[Path, _option("FILE", "Where the plan goes.")]
-UpTo = Annotated[int | None, _option("K", "The total and all tables up to K-way.")]
-OfOrder = Annotated[list[int] | None, _option("K", "All tables of exactly K attributes.")]
-AtMostCells = Annotated[int | None, _option("N", "All tables with at most N cells.")]
-Table = Annotated[list[str] | None, _option("A,B", _TABLE)]
-TablesFile = Annotated[Path | None, _option("FILE", _TABLES)]
+Converted = Annotated[Path | None, option("FILE", "Also write it there, as .json or .csv.")]
+PlanOut = Annotated[Path, option("FILE", "Where the plan goes.")]
+UpTo = Annotated[int | None, option("K", "The total and all tables up to K-way.")]
+OfOrder = Annotated[list[int] | None, option("K", "All tables of exactly K attributes.")]
+AtMostCells = Annotated[int | None, option("N", "All tables with at most N cells.")]
+Table = Annotated[list[str] | None, option("A,B", _TABLE)]
+TablesFile = Annotated[Path | None, option("FILE", _TABLES)]
 Sum = Annotated[list[str] | None, Option("--sum", metavar="A", help=_SUM)]
 Mean = Annotated[list[str] | None, Option("--mean", metavar="A", help=_MEAN)]
 By = Annotated[list[str] | None, Option("--by", metavar="A,B", help=_BY)]
 Weight = Annotated[
-    list[str] | None, _option("A,B=W", "Weight of a table (else 1); larger = more accurate.")
+    list[str] | None, option("A,B=W", "Weight of a table (else 1); larger = more accurate.")
 ]
-Target = Annotated[list[str] | None, _option("A,B=T", _TARGET)]
-Basis = Annotated[list[str] | None, _option("A=BASIS", _BASIS)]
-UniformReference = Annotated[bool, _flag("--uniform-reference", _UNIFORM_REFERENCE)]
-TheLoss = Annotated[str | None, _option("LOSS", "")]
+Target = Annotated[list[str] | None, option("A,B=T", _TARGET)]
+Basis = Annotated[list[str] | None, option("A=BASIS", _BASIS)]
+UniformReference = Annotated[bool, flag("--uniform-reference", _UNIFORM_REFERENCE)]
+TheLoss = Annotated[str | None, option("LOSS", "")]
 TheWeighting = Annotated[Weighting | None, Option()]
 TheRelativeTo = Annotated[RelativeTo | None, Option()]
-Rho = Annotated[str | None, _option("R", f"Budget as ρ of zCDP. {_DIRECTION}")]
-Epsilon = Annotated[str | None, _option("E", f"Budget as ε, with --delta. {_DIRECTION}")]
-Delta = Annotated[str | None, _option("D", f"The δ that goes with ε. {_DIRECTION}")]
-Mu = Annotated[str | None, _option("M", f"Budget as μ = √(2ρ). {_DIRECTION}")]
-PrivacyCost = Annotated[str | None, _option("C", f"Budget as 2ρ. {_DIRECTION}")]
+Rho = Annotated[str | None, option("R", f"Budget as ρ of zCDP. {_DIRECTION}")]
+Epsilon = Annotated[str | None, option("E", f"Budget as ε, with --delta. {_DIRECTION}")]
+Delta = Annotated[str | None, option("D", f"The δ that goes with ε. {_DIRECTION}")]
+Mu = Annotated[str | None, option("M", f"Budget as μ = √(2ρ). {_DIRECTION}")]
+PrivacyCost = Annotated[str | None, option("C", f"Budget as 2ρ. {_DIRECTION}")]
 TheMinimumBudget = Annotated[MinimumBudgetFor | None, Option(help=_TABLES_MINIMUM_BUDGET)]
-Require = Annotated[list[str] | None, _option("RULE", _REQUIRE, "--require")]
+Require = Annotated[list[str] | None, option("RULE", _REQUIRE, "--require")]
 TheCertainty = Annotated[
     Certainty | None,
     Option(
@@ -501,26 +351,24 @@ MostPeopleFlag = Annotated[
         "weights for the average error; people of a table with --weight 2 count twice.",
     ),
 ]
-Share = Annotated[list[str] | None, _option("PART=SHARE", _SHARE)]
-TheNeighbours = Annotated[Neighbours | None, _option("KIND", _NEIGHBOURS, "--neighbours")]
-Period = Annotated[str | None, _option("ATTRIBUTE", _PERIOD, "--period")]
-Exact = Annotated[list[str] | None, _option("A,B", _EXACT)]
-MaxPeriods = Annotated[int | None, _option("M", _MAX_PERIODS)]
-RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
-CountDistinct = Annotated[str | None, _option("COLUMN", _DISTINCT)]
-UnitNoun = Annotated[str | None, _option("NOUN", _UNIT)]
+Share = Annotated[list[str] | None, option("PART=SHARE", _SHARE)]
+TheNeighbours = Annotated[Neighbours | None, option("KIND", _NEIGHBOURS, "--neighbours")]
+Period = Annotated[str | None, option("ATTRIBUTE", _PERIOD, "--period")]
+Exact = Annotated[list[str] | None, option("A,B", _EXACT)]
+MaxPeriods = Annotated[int | None, option("M", _MAX_PERIODS)]
+RecordsPerPerson = Annotated[int | None, option("M", _PERSON)]
+CountDistinct = Annotated[str | None, option("COLUMN", _DISTINCT)]
+UnitNoun = Annotated[str | None, option("NOUN", _UNIT)]
 ExpectedCount = Annotated[
     RecordCount | None,
-    _option("N", "How many records are expected in all: forecasts how good the tables will be."),
+    option("N", "How many records are expected in all: forecasts how good the tables will be."),
 ]
-ExpectedFile = Annotated[Path | None, _option("FILE", _EXPECTED, "--expected")]
-CvLimit = Annotated[float | None, _option("X", _CV_LIMIT)]
-
-# ---- forecasts
+ExpectedFile = Annotated[Path | None, option("FILE", _EXPECTED, "--expected")]
+CvLimit = Annotated[float | None, option("X", _CV_LIMIT)]
 
 Pilot = Annotated[
     str | None,
-    _option(
+    option(
         "SHARE",
         "Measure the one-way tables first, by at most this share of the budget (5%), so that "
         "they tell how good all others will be. The tables stay as accurate as without.",
@@ -528,107 +376,19 @@ Pilot = Annotated[
 ]
 Universe = Annotated[
     str | None,
-    _option(
+    option(
         "CONDITION",
         "Which records are counted: 'rectype = \"P\" & age >= 16'. The columns need not be in the "
         "codebook. The condition is part of the plan.",
     ),
 ]
-PublicFiles = Annotated[
-    list[Path] | None,
-    _option(
-        "FILE",
-        "A public table: CSV with some attributes as columns, and count or share; lines before "
-        "the header such as # date: 2021 say its name, date and source. Or the folder of a "
-        "release, such as a pilot's, whose errors are taken into account. Of two that contradict "
-        "each other the later one is followed. (repeatable)",
-        "--public",
-    ),
-]
-NamedPublic = Annotated[
-    list[Path] | None,
-    _option(
-        "FILE",
-        "A public table that the report names with its date and source. (repeatable)",
-        "--public",
-    ),
-]
-ForecastCount = Annotated[
-    RecordCount | None,
-    _option("N", "How many records are expected in all; else as many as the public tables count."),
-]
-ForecastLimit = Annotated[
-    float | None,
-    _option(
-        "X",
-        "Largest coefficient of variation of a good cell (else that of the plan's rule, or 0.2).",
-        "--limit",
-    ),
-]
-ForecastShare = Annotated[
-    float | None,
-    _option(
-        "X",
-        "Share of a table's people who are to be in good cells (else the plan's rule, or 0.9).",
-        "--share",
-    ),
-]
-ByGroup = Annotated[
-    list[str] | None,
-    _option(
-        "ATTRIBUTE", "How good the cells of each value's people are. (repeatable)", "--by-group"
-    ),
-]
-SuggestTables = Annotated[
-    int,
-    Option(
-        min=1, metavar="N", help="How many tables, those with fewest people in good cells first."
-    ),
-]
-Apply = Annotated[
-    int | None,
-    Option(
-        min=1,
-        metavar="N",
-        help="Apply the proposal of this number, for the one table of --table; the plan of all "
-        "tables goes to --out.",
-    ),
-]
-AppliedOut = Annotated[Path | None, _option("FILE", "Where the plan of --apply goes.")]
-
-ForecastOut = Annotated[
-    Path | None,
-    _option(
-        "FILE",
-        "Write the plan with this forecast in it: a release by that plan shows it beside what came "
-        "out.",
-        "--out",
-    ),
-]
-DesignEffect = Annotated[
-    list[str] | None,
-    _option(
-        "[TABLE=]D",
-        "Total error, for a sample survey: the design effect, 1.8 or of one table age,sex=2.1. "
-        "(repeatable)",
-        "--design-effect",
-    ),
-]
-WeightCv = Annotated[
-    float | None,
-    _option("X", "Total error: the public CV of the weights, for the design effect 1 + X²."),
-]
-SamplingFraction = Annotated[
-    str | None,
-    _option("SHARE", "Total error: the share of the population that is in the sample, as 1%."),
-]
 
 # ---- planning own counts
 
-TemplateCodebook = Annotated[Path, _option("FILE", _A_CODEBOOK, "--codebook")]
-Counts = Annotated[Path | None, _option("FILE", _QUERIES)]
-Count = Annotated[list[str] | None, _option("TEXT", _QUERY)]
-CountTarget = Annotated[str | None, _option("T", _QUERY_TARGET)]
+TemplateCodebook = Annotated[Path, option("FILE", _A_CODEBOOK, "--codebook")]
+Counts = Annotated[Path | None, option("FILE", _QUERIES)]
+Count = Annotated[list[str] | None, option("TEXT", _QUERY)]
+CountTarget = Annotated[str | None, option("T", _QUERY_TARGET)]
 TheCountsObjective = Annotated[
     CountsObjectiveName | None,
     Option(
@@ -639,7 +399,7 @@ TheCountsObjective = Annotated[
 ]
 FreeCounts = Annotated[
     Path | None,
-    _option(
+    option(
         "FILE",
         "A second list of own counts, as for --counts, that takes only what the first leaves of "
         "the budget: no record costs more for it.",
@@ -647,10 +407,10 @@ FreeCounts = Annotated[
 ]
 FreeCount = Annotated[
     list[str] | None,
-    _option("NAME", "An own count that takes only what the others leave. (repeatable)"),
+    option("NAME", "An own count that takes only what the others leave. (repeatable)"),
 ]
-CountsOf = Annotated[str | None, _option("A,B", _QUERY_ATTRIBUTES)]
-QueryAttributes = Annotated[str | None, _option("A,B", _QUERY_ATTRIBUTES, "--attributes")]
+CountsOf = Annotated[str | None, option("A,B", _QUERY_ATTRIBUTES)]
+QueryAttributes = Annotated[str | None, option("A,B", _QUERY_ATTRIBUTES, "--attributes")]
 ChosenPreset = Annotated[
     PresetName | None,
     Option(
@@ -658,27 +418,27 @@ ChosenPreset = Annotated[
         "to the codebook; counts of yours are put before it."
     ),
 ]
-PresetRole = Annotated[list[str] | None, _option("ROLE=A", _PRESET_ROLE)]
-PresetCategory = Annotated[list[str] | None, _option("ROLE:V=C", _PRESET_CATEGORY)]
-TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv file.")]
+PresetRole = Annotated[list[str] | None, option("ROLE=A", _PRESET_ROLE)]
+PresetCategory = Annotated[list[str] | None, option("ROLE:V=C", _PRESET_CATEGORY)]
+TemplateOut = Annotated[Path, option("FILE", "Where the template goes: a .csv file.")]
 
 # ---- plans and reports
 
-Approvals = Annotated[list[Path] | None, _option("FILE", _APPROVAL, "--approval")]
-AllowedSigners = Annotated[Path | None, _option("FILE", _ALLOWED_SIGNERS)]
-PlanFile = Annotated[Path, _argument("PLAN", "A plan file.")]
+Approvals = Annotated[list[Path] | None, option("FILE", _APPROVAL, "--approval")]
+AllowedSigners = Annotated[Path | None, option("FILE", _ALLOWED_SIGNERS)]
+PlanFile = Annotated[Path, argument("PLAN", "A plan file.")]
 PlanOrRun = Annotated[
     Path,
-    _argument(
+    argument(
         "PLAN",
         "A plan file; or a release, or a run with its pilot released, forecast by its tables.",
     ),
 ]
-PlanOrRelease = Annotated[Path, _argument("PLAN", "A plan file, or the folder of a release.")]
-PlanFiles = Annotated[list[Path], _argument("PLAN", "Plan files.")]
+PlanOrRelease = Annotated[Path, argument("PLAN", "A plan file, or the folder of a release.")]
+PlanFiles = Annotated[list[Path], argument("PLAN", "Plan files.")]
 SkipOthers = Annotated[
     bool,
-    _flag("--skip-others", "Leave files alone that are no plans, such as other JSON files."),
+    flag("--skip-others", "Leave files alone that are no plans, such as other JSON files."),
 ]
 HowMany = Annotated[
     int | None,
@@ -688,73 +448,73 @@ HowMany = Annotated[
         help="How many tables or own counts, the least accurate first (else 20).",
     ),
 ]
-CsvOut = Annotated[Path | None, _option("FILE", "Write all of them to a CSV file.")]
+CsvOut = Annotated[Path | None, option("FILE", "Write all of them to a CSV file.")]
 ReportOut = Annotated[
     Path,
-    _option("FILE", "Where the report goes: .html, or .pdf (printed by Chromium, Chrome or Edge)."),
+    option("FILE", "Where the report goes: .html, or .pdf (printed by Chromium, Chrome or Edge)."),
 ]
-ReportName = Annotated[str, _option("TEXT", "What to call the plan in the report.")]
+ReportName = Annotated[str, option("TEXT", "What to call the plan in the report.")]
 ReportSurvey = Annotated[
-    str, _option("TEXT", "The name of the survey or register, as the title of the report.")
+    str, option("TEXT", "The name of the survey or register, as the title of the report.")
 ]
-ReportNote = Annotated[str, _option("TEXT", "A remark to print in the report.")]
-Board = Annotated[Path | None, _option("FILE", _BOARD)]
+ReportNote = Annotated[str, option("TEXT", "A remark to print in the report.")]
+Board = Annotated[Path | None, option("FILE", _BOARD)]
 RecordNoun = Annotated[
-    str, _option("WORD", "What one record stands for, in the plural: people, say.")
+    str, option("WORD", "What one record stands for, in the plural: people, say.")
 ]
 
 # ---- releases
 
-PlanToRun = Annotated[Path | None, _argument("PLAN", "A plan file.")]
-Data = Annotated[Path | None, _argument("DATA", _DATA)]
-FolderToFill = Annotated[Path | None, _option("FOLDER", "A new folder for the tables. Required.")]
-Database = Annotated[str | None, _option("NAME", _DATABASE)]
+PlanToRun = Annotated[Path | None, argument("PLAN", "A plan file.")]
+Data = Annotated[Path | None, argument("DATA", _DATA)]
+FolderToFill = Annotated[Path | None, option("FOLDER", "A new folder for the tables. Required.")]
+Database = Annotated[str | None, option("NAME", _DATABASE)]
 DatabaseTable = Annotated[
-    str | None, _option("TABLE", "The table or view with the records: TABLE or SCHEMA.TABLE.")
+    str | None, option("TABLE", "The table or view with the records: TABLE or SCHEMA.TABLE.")
 ]
-Stream = Annotated[bool, _flag("--stream", _STREAM)]
+Stream = Annotated[bool, flag("--stream", _STREAM)]
 Encoding = Annotated[
     str | None,
-    _option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as a byte order mark says."),
+    option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as a byte order mark says."),
 ]
 UnknownValues = Annotated[
     list[str] | None,
-    _option("A=V", "Count what is not in the codebook of attribute A as its value V; A may be *."),
+    option("A=V", "Count what is not in the codebook of attribute A as its value V; A may be *."),
 ]
 MissingValues = Annotated[
     list[str] | None,
-    _option(
+    option(
         "A=V", "Count what is missing in attribute A as its value V; *=V: wherever there is a V."
     ),
 ]
-PersonId = Annotated[str | None, _option("COLUMN", _PERSON_ID)]
+PersonId = Annotated[str | None, option("COLUMN", _PERSON_ID)]
 Excess = Annotated[ExcessRecords | None, Option(help=_EXCESS)]
-PersonOrder = Annotated[str | None, _option("COLUMN", _PERSON_ORDER)]
-Ledger = Annotated[str | None, _option("LEDGER", _LEDGER, "--ledger")]
+PersonOrder = Annotated[str | None, option("COLUMN", _PERSON_ORDER)]
+Ledger = Annotated[str | None, option("LEDGER", _LEDGER, "--ledger")]
 LimitForUnit = Annotated[
     str | None,
-    _option("X", "Budget limit: ρ over all releases of this data, for the plan's privacy unit."),
+    option("X", "Budget limit: ρ over all releases of this data, for the plan's privacy unit."),
 ]
 LimitForRecord = Annotated[
     str | None,
-    _option("X", "Set the budget limit: ρ over all releases, for one record; none lifts it."),
+    option("X", "Set the budget limit: ρ over all releases, for one record; none lifts it."),
 ]
-ForgetLedger = Annotated[str | None, _option("LEDGER", _FORGET_LEDGER, "--forget")]
-MergeLedger = Annotated[str | None, _option("LEDGER", _MERGE_LEDGER, "--merge")]
-CreateLedger = Annotated[bool, _flag("--create", _CREATE_LEDGER)]
+ForgetLedger = Annotated[str | None, option("LEDGER", _FORGET_LEDGER, "--forget")]
+MergeLedger = Annotated[str | None, option("LEDGER", _MERGE_LEDGER, "--merge")]
+CreateLedger = Annotated[bool, flag("--create", _CREATE_LEDGER)]
 GrantLedger = Annotated[
     list[str] | None,
-    _option("ROLE", "With --create: a role that may then book runs, and read all.", "--grant"),
+    option("ROLE", "With --create: a role that may then book runs, and read all.", "--grant"),
 ]
 GrantLimits = Annotated[
     list[str] | None,
-    _option(
+    option(
         "ROLE",
         "With --create: a role that may then set limits and demand approvals, and read all.",
         "--grant-limits",
     ),
 ]
-RequireApprovals = Annotated[str | None, _option("FILE", _REQUIRE_APPROVALS)]
+RequireApprovals = Annotated[str | None, option("FILE", _REQUIRE_APPROVALS)]
 NeededApprovals = Annotated[
     int | None,
     Option(
@@ -764,17 +524,17 @@ NeededApprovals = Annotated[
         help="How many people of the list must approve (else 1).",
     ),
 ]
-Empty = Annotated[bool, _flag("--empty", "Release even if there are no records at all.")]
+Empty = Annotated[bool, flag("--empty", "Release even if there are no records at all.")]
 CountImpossible = Annotated[
     bool,
-    _flag(
+    flag(
         "--count-impossible", "Count records that the codebook's impossible combinations rule out."
     ),
 ]
-DryRun = Annotated[bool, _flag("--dry-run", "Check everything, the records too; spend nothing.")]
+DryRun = Annotated[bool, flag("--dry-run", "Check everything, the records too; spend nothing.")]
 Resume = Annotated[
     bool,
-    _flag(
+    flag(
         "--resume",
         "Finish a stopped run into --out, without drawing again; with PLAN and DATA go on behind "
         "its pilot.",
@@ -782,47 +542,45 @@ Resume = Annotated[
 ]
 PilotOnly = Annotated[
     bool,
-    _flag(
+    flag(
         "--pilot-only",
         "Draw and release the plan's pilot alone, into OUT-pilot; the whole run is booked.",
     ),
 ]
-Yes = Annotated[bool, _flag("--yes", "Do not ask before the run.")]
+Yes = Annotated[bool, flag("--yes", "Do not ask before the run.")]
 
 # ---- results
 
-ReleaseFolder = Annotated[Path, _argument("RELEASE", _A_RELEASE)]
+ReleaseFolder = Annotated[Path, argument("RELEASE", _A_RELEASE)]
 AnyResults = Annotated[
     Path,
-    _argument("RELEASE", "The folder of a release of any kind, or of what was made of one."),
+    argument("RELEASE", "The folder of a release of any kind, or of what was made of one."),
 ]
-WorkbookCvLimit = Annotated[float, _option("X", _WORKBOOK_CV_LIMIT)]
-LeaveEmpty = Annotated[bool, _flag("--leave-empty", "Leave cells that are not publishable empty.")]
-WorkbookOut = Annotated[Path, _option("FILE", "Where the workbook goes: an .xlsx file.")]
-Where = Annotated[list[str] | None, _argument("A=VALUES", _WHERE)]
-Per = Annotated[list[str] | None, _option("A", _PER, "--per")]
-Among = Annotated[list[str] | None, _option("A=VALUES", _AMONG, "--among")]
-Folder = Annotated[Path, _option("FOLDER", "A new folder for the tables.")]
-Releases = Annotated[
-    list[Path], _argument("RELEASE", "Folders of releases, or of combined tables.")
-]
-Noisy = Annotated[list[str] | None, _option("FILE:VARIANCE", _NOISY)]
+WorkbookCvLimit = Annotated[float, option("X", _WORKBOOK_CV_LIMIT)]
+LeaveEmpty = Annotated[bool, flag("--leave-empty", "Leave cells that are not publishable empty.")]
+WorkbookOut = Annotated[Path, option("FILE", "Where the workbook goes: an .xlsx file.")]
+Where = Annotated[list[str] | None, argument("A=VALUES", _WHERE)]
+Per = Annotated[list[str] | None, option("A", _PER, "--per")]
+Among = Annotated[list[str] | None, option("A=VALUES", _AMONG, "--among")]
+Folder = Annotated[Path, option("FOLDER", "A new folder for the tables.")]
+Releases = Annotated[list[Path], argument("RELEASE", "Folders of releases, or of combined tables.")]
+Noisy = Annotated[list[str] | None, option("FILE:VARIANCE", _NOISY)]
 CombineLedger = Annotated[
     str | None,
-    _option("LEDGER", "A ledger, to refuse releases that it knows to be of different records."),
+    option("LEDGER", "A ledger, to refuse releases that it knows to be of different records."),
 ]
-Nonnegative = Annotated[bool, _flag("--nonnegative", "No cell below 0; all tables still agree.")]
-Rehearse = Annotated[bool, _flag("--rehearse", "With a rehearsal of smooth tables.")]
-Smooth = Annotated[bool, _flag("--smooth", "Best guesses by a model, with its error beside each.")]
+Nonnegative = Annotated[bool, flag("--nonnegative", "No cell below 0; all tables still agree.")]
+Rehearse = Annotated[bool, flag("--rehearse", "With a rehearsal of smooth tables.")]
+Smooth = Annotated[bool, flag("--smooth", "Best guesses by a model, with its error beside each.")]
 RoundTo = Annotated[
     int | None,
-    _option(
+    option(
         "N",
         "Multiples of N (3, 5, 10) in place of whole numbers; for reading, it protects nobody.",
         "--round-to",
     ),
 ]
 Round = Annotated[
-    bool, _flag("--round", "Whole numbers that add up; most counts move by less than 1.")
+    bool, flag("--round", "Whole numbers that add up; most counts move by less than 1.")
 ]
-Gap = Annotated[float | None, _option("G", _GAP)]
+Gap = Annotated[float | None, option("G", _GAP)]

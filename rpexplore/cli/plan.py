@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from rpexplore.cli import area_options, inputs, options, weights
+from rpexplore.cli import area_options, forecast_options, inputs, options, weights
+from rpexplore.cli.commands import Option
 from rpexplore.cli.console import progress, refuse_existing, say_result, text_table
-from rpexplore.cli.options import LossHelp, Option
+from rpexplore.cli.options import LossHelp
 from rpexplore.common.files import file_bytes
 from rpexplore.common.text import describe_share
 from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
@@ -38,7 +39,7 @@ SmoothWeightsFlag = Annotated[
         "--smooth-weights",
         help="Weights for a release whose tables are to be smoothed, by the "
         "budget and the expected counts (--expected-count or --expected): the mixture with weights "
-        "by cell that loses least in rehearsals without and with joint dependence of three "
+        "by cell that loses least in simulations without and with joint dependence of three "
         "attributes. Tables of 1 and 2 attributes within the others are added; --weight goes on "
         "top.",
     ),
@@ -352,7 +353,7 @@ def plan(
     minimum_budget: options.TheMinimumBudget = None,
     require: options.Require = None,
     certainty: options.TheCertainty = None,
-    public: options.PublicFiles = None,
+    public: forecast_options.PublicFiles = None,
     most_people: options.MostPeopleFlag = False,
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
@@ -368,9 +369,9 @@ def plan(
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
     cv_limit: options.CvLimit = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
+    design_effect: forecast_options.DesignEffect = None,
+    weight_cv: forecast_options.WeightCv = None,
+    sampling_fraction: forecast_options.SamplingFraction = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -480,7 +481,7 @@ def plan(
         from rpexplore.results.smooth_choice import choose_smooth_weights
 
         assert wanted is not None
-        with progress("Rehearsing weights") as on_progress:
+        with progress("Simulating weights") as on_progress:
             chosen = choose_smooth_weights(asked.tables, budget, wanted[0], on_progress=on_progress)
         smooth = chosen.weights
     with progress("Listing what is asked for"):
@@ -582,7 +583,7 @@ def plan(
         **({"choice": choice} if adaptive else {}),
         "why": reason,
         "weights": None if smooth is None else smooth.text,
-        **({} if chosen is None else {"weights_rehearsed": chosen.to_facts()}),
+        **({} if chosen is None else {"weights_simulated": chosen.to_facts()}),
         "warning": warning,
         **({"unweighted": note} if note else {}),
         **{name: found for name, (found, _) in beside.items()},

@@ -538,6 +538,7 @@ def plan_at_smallest_budget(
                 asked.areas,
                 max_records_per_person=most,
                 unit_noun=reference_budget.unit_noun,
+                neighbours=reference_budget.neighbours,
                 tolerance=tolerance,
                 uniform_levels=uniform_levels,
                 on_progress=on_progress,

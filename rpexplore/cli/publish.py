@@ -8,8 +8,8 @@ from typing import Annotated
 import click
 
 from rpexplore.cli import options
+from rpexplore.cli.commands import Argument, Option
 from rpexplore.cli.console import interactive, progress, refuse_existing, say_result, write_new
-from rpexplore.cli.options import Argument, Option
 from rpexplore.common.text import joined
 from rpexplore.errors import RpexploreError
 from rpexplore.results.formats.writers import NAMES

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli.console import text_table
 from rpexplore.common.files import file_bytes
+from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.expected_counts import (
     CV_LIMIT,
     ExpectedCounts,
@@ -14,9 +15,12 @@ from rpexplore.domain.expected_counts import (
 )
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.survey import SurveyDesign
-from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from rpexplore.analysis.adaptive import RoundsForecast
     from rpexplore.analysis.area_forecast import AreaForecast
     from rpexplore.analysis.forecast import Forecast
     from rpexplore.analysis.queries import CountUsefulness
@@ -98,9 +102,9 @@ def usefulness_of(
 ) -> dict[str, Any]:
     """What each part of a plan is worth, by kind; None without expected counts.
 
-    Of tables and areas a forecast; of adaptive tables, of which none can be made, that of unbiased
-    tables at the same budget; of own counts what is publishable. design: of a survey, whose
-    sampling error counts beside the noise in tables
+    Of tables and areas a forecast; of adaptive tables what is known of them, and the forecast of
+    unbiased tables at the same budget; of own counts what is publishable. design: of a survey,
+    whose sampling error counts beside the noise in tables
     """
     if wanted is None:
         return {part.kind: None for part in plan.parts}
@@ -149,6 +153,44 @@ def text_of_part(part: "PartPlan", found: Any) -> str:
     return _TEXTS[part.kind](found)
 
 
+# ---- best guesses for areas
+
+
+def guesses_of(plan: "Plan", wanted: tuple[ExpectedCounts, float] | None) -> "pd.DataFrame | None":
+    """The errors of best guesses for areas to expect, by level; None where there are none."""
+    part = plan.part("areas")
+    if wanted is None or part is None:
+        return None
+    from rpexplore.results.estimates.area_guess_errors import guess_errors_by_level
+
+    expected, cv_limit = wanted
+    try:
+        return guess_errors_by_level(part, expected, cv_limit=cv_limit)
+    except (ReleaseError, WorkloadError):  # such as of other bases, or counts that do not fit
+        return None
+
+
+def guesses_text(errors: "pd.DataFrame | None") -> str:
+    """The same for reading; "" for none."""
+    if errors is None:
+        return ""
+    columns = {
+        "level": errors["level"].tolist(),
+        "records in the median area": [rounded(size, 3) for size in errors["size"]],
+    }
+    names = {"unbiased": "σ unbiased", "alike": "σ areas alike", "differing": "σ areas differ"}
+    for name, heading in names.items():
+        columns[heading] = [rounded(error, 3) for error in errors[name]]
+        good = [describe_share(share) for share in errors[f"people_{name}"]]
+        columns[heading.replace("σ", "good cells,")] = good
+    return (
+        "Best guesses for areas, made after the run (postprocess --best-guesses): errors to expect "
+        "in the median area if areas differ by chance alone (alike), and if the shares of their "
+        "cells also vary by half (differ); and the share of records in good cells.\n\n"
+        f"{text_table(columns)}"
+    )
+
+
 # ---- by kind of part
 
 
@@ -186,17 +228,14 @@ def _of_counts(part: Any, expected: ExpectedCounts, limit: float, *_: Any) -> "C
 
 def _of_rounds(
     part: Any, expected: ExpectedCounts, limit: float, _: Any, design: SurveyDesign | None
-) -> "Forecast":
-    from rpexplore.analysis.adaptive import unbiased_alternative
+) -> "RoundsForecast":
+    from rpexplore.analysis.adaptive import RoundsForecast
+    from rpexplore.analysis.forecast import public_tables_by
 
-    return _of_tables(unbiased_alternative(part), expected, limit, _, design)
-
-
-def _facts_of_tables(made: "Forecast") -> dict[str, Any]:
-    return made.to_json()
+    return RoundsForecast.of(part, public_tables_by(part.domain, expected), limit, design)
 
 
-def _facts_of_areas(made: "AreaForecast") -> dict[str, Any]:
+def _facts_of_forecast(made: "Forecast | AreaForecast | RoundsForecast") -> dict[str, Any]:
     return made.to_json()
 
 
@@ -230,7 +269,7 @@ def _text_of_counts(useful: "CountUsefulness") -> str:
     return f"{useful.describe()} This rests on {useful.rests_on}."
 
 
-def _text_of_rounds(useful: "Forecast | None") -> str:
+def _text_of_rounds(useful: "RoundsForecast | None") -> str:
     from rpexplore.analysis.adaptive import when_to_choose
 
     return "\n".join(when_to_choose(useful))
@@ -244,8 +283,8 @@ _NAMES = {
     "rounds": "forecast_if_unbiased",
 }  # fmt: skip
 _FACTS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "tables": _facts_of_tables, "areas": _facts_of_areas, "counts": _facts_of_counts,
-    "rounds": _facts_of_tables,
+    "tables": _facts_of_forecast, "areas": _facts_of_forecast, "counts": _facts_of_counts,
+    "rounds": _facts_of_forecast,
 }  # fmt: skip
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "tables": _text_of_tables, "areas": _text_of_areas, "counts": _text_of_counts,

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import click
 
-from rpexplore.cli import area_options, inputs, options
+from rpexplore.cli import area_options, forecast_options, inputs, options
+from rpexplore.cli.commands import Option
 from rpexplore.cli.console import (
     agreed,
     interactive,
@@ -15,7 +16,6 @@ from rpexplore.cli.console import (
     say_result,
     write_new,
 )
-from rpexplore.cli.options import Option
 from rpexplore.errors import RpexploreError
 
 # ---- The verbs around a plan: schema, report.
@@ -103,10 +103,10 @@ def report(
     expected: options.ExpectedFile = None,
     expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
-    public: options.NamedPublic = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
+    public: forecast_options.NamedPublic = None,
+    design_effect: forecast_options.DesignEffect = None,
+    weight_cv: forecast_options.WeightCv = None,
+    sampling_fraction: forecast_options.SamplingFraction = None,
     rehearse: options.Rehearse = False,
     approval: options.Approvals = None,
     force: options.Force = False,
@@ -124,6 +124,7 @@ def report(
     from rpexplore.cli.publishable import (
         design_from_options,
         expected_from_options,
+        guesses_of,
         totals_from_option,
     )
     from rpexplore.cli.synthesize import rehearsed
@@ -177,6 +178,7 @@ def report(
             design=design,
             outcome=outcome,
             public=named,
+            area_guesses=guesses_of(loaded, wanted),
             **counts,
         )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)

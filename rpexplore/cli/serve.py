@@ -15,8 +15,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
+from rpexplore.cli.commands import Option
 from rpexplore.cli.console import say
-from rpexplore.cli.options import Option
 from rpexplore.common.files import home_folder, problem_with_owner
 from rpexplore.common.installation import (
     REFUSED,

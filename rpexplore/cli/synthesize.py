@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rpexplore.cli import area_options, options
+from rpexplore.cli.commands import Option
 from rpexplore.cli.console import progress, say_result, text_table
-from rpexplore.cli.options import Option
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def synthesize(
 
 def _is_of_areas(folder: Path) -> bool:
     """Whether a folder has counts of areas, and no tables without areas."""
-    from rpexplore.cli.after import parts_in
+    from rpexplore.cli.answers import parts_in
     from rpexplore.releases.manifest import read_manifest
     from rpexplore.results.estimates.area_counts import KIND
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rpexplore.cli.options import Option
+from rpexplore.cli.commands import Option
 from rpexplore.errors import WorkloadError
 
 if TYPE_CHECKING:

@@ -34,19 +34,27 @@ def spreadsheet_kind(filename: str) -> str:
     return _KINDS.get(Path(filename).suffix.lower(), "")
 
 
-def sheets_of(content: bytes, name: str, error: type[RpexploreError]) -> dict[str, list[Row]]:
+def sheets_of(
+    content: bytes,
+    name: str,
+    error: type[RpexploreError],
+    *,
+    most_bytes: int = MOST_XML,
+    most_cells: int = MOST_CELLS,
+) -> dict[str, list[Row]]:
     """The rows of each sheet as texts, by its name; empty rows behind them are left out.
 
     Args:
         content: What the file holds, of either kind.
         name: What errors call it.
+        most_bytes, most_cells: Of a part of the file, unpacked, and of all sheets together.
 
     Raises:
         error: For a file that is none, is damaged, or holds more than a codebook has.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            parts = _Parts(archive, name, error)
+            parts = _Parts(archive, name, error, most_bytes, most_cells)
             is_excel = "xl/workbook.xml" in archive.namelist()
             return _of_excel(parts) if is_excel else _of_open_document(parts)
     # What zipfile raises for damage, an unknown compression and a password. Not `DAMAGED`: its
@@ -64,6 +72,8 @@ class _Parts:
     archive: zipfile.ZipFile
     name: str
     error: type[RpexploreError]
+    most_bytes: int
+    most_cells: int
     n_cells: int = 0
 
     def parse(
@@ -87,7 +97,7 @@ class _Parts:
             with self.archive.open(part) as file:
                 while piece := file.read(_PIECE):
                     n_bytes += len(piece)
-                    if n_bytes > MOST_XML:
+                    if n_bytes > self.most_bytes:
                         raise self.too_large()
                     parser.Parse(piece, False)
             parser.Parse(b"", True)
@@ -98,14 +108,14 @@ class _Parts:
 
     def counted(self, row: Row) -> Row:
         self.n_cells += max(len(row), 1)  # many empty rows take memory as well
-        if self.n_cells > MOST_CELLS:
+        if self.n_cells > self.most_cells:
             raise self.too_large()
         return row
 
     def too_large(self) -> RpexploreError:
         return self.error(
-            f"{self.name} holds more than any codebook (over {MOST_CELLS:,} cells, or "
-            f"{data_size(MOST_XML)}); leave out sheets that are none."
+            f"{self.name} holds more than any codebook (over {self.most_cells:,} cells, or "
+            f"{data_size(self.most_bytes)}); leave out sheets that are none."
         )
 
     def _refuse_doctype(self, *_: Any) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rpexplore.common.text import check_names
@@ -114,6 +114,27 @@ class Categories:
     def form(self, text: str) -> str:
         """A text of records as `readings` has it."""
         return _form(text, self.numbers) if self.numbers else text
+
+    def reading(self, text: str) -> int | None:
+        """The index of the value that a text of records stands for; None if it is none."""
+        return self.readings.get(self.form(text))
+
+    def read_otherwise(self, other: "Categories") -> str | None:
+        """A text that is listed or usual for one of two lists of the same values, and that stands
+        for another value in the other one; None if there is none."""
+        for own, others in ((self, other), (other, self)):
+            for text, index in own.texts.items():
+                if others.reading(text) not in (None, index):
+                    return text
+        return None
+
+    def with_spellings_of(self, other: "Categories") -> "Categories":
+        """The same values, which records may also write as `other` says; both must agree."""
+        if not other.spellings:
+            return self
+        both = zip(self.spellings or [()] * self.size, other.spellings, strict=True)
+        spellings = tuple(tuple(dict.fromkeys((*mine, *theirs))) for mine, theirs in both)
+        return replace(self, spellings=spellings)
 
     @cached_property
     def _comparison(self) -> tuple[str, Mapping[str, int], Mapping[str, int]]:

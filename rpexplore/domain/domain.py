@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property
@@ -16,13 +17,14 @@ from unicodedata import normalize
 import numpy as np
 
 from rpexplore.common.files import file_bytes, utf8_text, write_whole
-from rpexplore.common.numbers import read_only, shown_few, whole_number
+from rpexplore.common.numbers import read_only, shown, shown_few, whole_number
 from rpexplore.common.spreadsheets import spreadsheet_kind
 from rpexplore.common.text import begins_formula, joined
 from rpexplore.domain import codebook
 from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
+from rpexplore.domain.dates import reading_of
 from rpexplore.domain.ordered_values import NOT_STATED, Dates, Integers
 from rpexplore.domain.stated_schema import IMPOSSIBLE, schema_in_json
 from rpexplore.domain.values import (
@@ -388,7 +390,8 @@ class Domain:
 def difference_of_cells(left: Domain, right: Domain) -> str:
     """The difference of two domains, "have different attributes (…)"; "" if cells count the same.
 
-    They do if both have the same attributes with the same values, in the same order.
+    They do if both have the same attributes with the same values, in the same order, and no text of
+    records stands for one value in the one and for another value in the other, by a recode say.
     """
     left, right = left.of_records, right.of_records
     if left.names != right.names:
@@ -399,7 +402,31 @@ def difference_of_cells(left: Domain, right: Domain) -> str:
                 f"have different values of {left_attribute.name!r}, so that their cells do not "
                 "count the same"
             )
+        if text := _read_otherwise(left_attribute.values, right_attribute.values):
+            return (
+                f"count {shown(text)} in the records as different values of "
+                f"{left_attribute.name!r}, so that their cells do not count the same"
+            )
     return ""
+
+
+_UNLIKE_DAY = date(2003, 2, 1)  # the numbers of its day, its month and its year differ
+
+
+def _read_otherwise(left: Values, right: Values) -> str | None:
+    """A text that stands for one value here and for another one there; None if there is none.
+
+    Days are the same in whatever format, unless one format reads what the other one writes, and
+    reads another day.
+    """
+    if isinstance(left, Categories) and isinstance(right, Categories):
+        return left.read_otherwise(right)
+    if isinstance(left, Dates) and isinstance(right, Dates):
+        for own, other in ((left.format, right.format), (right.format, left.format)):
+            text = _UNLIKE_DAY.strftime(own or "%Y-%m-%d")
+            if reading_of(other).ordinal(text) not in (None, _UNLIKE_DAY.toordinal()):
+                return text
+    return None
 
 
 def _values(attribute: Attribute) -> object:

@@ -30,6 +30,15 @@ class TableDraft:
     remarks: tuple[str, ...]
 
 
+# The columns of a sheet that holds the values of the attribute it is called as. With another one,
+# such as "variable", the values may be of several attributes.
+_OF_ONE_ATTRIBUTE = {"value", "code", "label", "group", "description", "note", ""}
+
+
+class NoCodebookSheet(DomainError):
+    """No sheet has columns that are known: they may have other names."""
+
+
 def codebook_of_sheets(
     content: bytes, filename: str, named: Mapping[str, str] | None = None
 ) -> TableDraft:
@@ -58,7 +67,7 @@ def codebook_of_sheets(
         elif columns >= VARIABLES:
             attributes += attributes_of_variables(numbered(rows), source)
             labels |= labels_of_variables(numbered(rows))
-        elif "value" in columns or "code" in columns:
+        elif columns & {"value", "code"} and columns <= _OF_ONE_ATTRIBUTE:
             of_sheet = _with_attribute(
                 rows, name.strip(), "value" if "value" in columns else "code"
             )
@@ -68,7 +77,7 @@ def codebook_of_sheets(
         elif header:
             passed_over.append(name)
     if not attributes:
-        raise DomainError(
+        raise NoCodebookSheet(
             f"{filename} has no sheet with the columns attribute and value, name and values, or "
             f"value (then the sheet is called as its attribute); its sheets are "
             f"{shown_few(passed_over) or 'empty'}. Name the columns so, or say which is which "

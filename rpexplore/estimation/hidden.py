@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.estimation.one_way import learned_weights, posterior_weights
 from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, MeasuredResiduals
 
 _SCALES = np.concatenate([[0.0], 10.0 ** np.arange(-3, 4.51, 0.125)])
@@ -19,8 +20,6 @@ _SCALES = np.concatenate([[0.0], 10.0 ** np.arange(-3, 4.51, 0.125)])
 _TAIL = 10.0 ** (-0.5 * np.abs(np.log10(_SCALES[1:])))
 _HIDES_NOTHING = 0.8
 _FIRST = np.concatenate([[_HIDES_NOTHING], (1 - _HIDES_NOTHING) * _TAIL / _TAIL.sum()])
-_PSEUDO_TABLES = 4.0  # that the first weights count as
-_ROUNDS = 60  # of expectation and maximisation
 _BOUND = 0.9  # the probability that a table hides no more than is stated
 _CHANCE = 0.05  # that any residual is called contradicted if the tables are right
 _FARTHER = 2.0  # mean square distance, in noise, from which on what was measured is the nearer
@@ -103,16 +102,7 @@ def hidden_scales(misfits: Mapping[AttributeIndices, Misfit]) -> dict[AttributeI
     for order in sorted({len(subset) for subset in misfits}):
         subsets = [subset for subset in misfits if len(subset) == order]
         logs = np.array([_log_likelihood(misfits[subset]) for subset in subsets])
-        likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-        weights = _FIRST
-        for _ in range(_ROUNDS):
-            posterior = likelihood * weights
-            posterior /= posterior.sum(axis=1, keepdims=True)
-            weights = (posterior.sum(axis=0) + _PSEUDO_TABLES * _FIRST) / (
-                len(subsets) + _PSEUDO_TABLES
-            )
-        posterior = likelihood * weights
-        posterior /= posterior.sum(axis=1, keepdims=True)
+        posterior = posterior_weights(logs, learned_weights(logs, _FIRST))
         bounds = np.argmax(np.cumsum(posterior, axis=1) >= _BOUND, axis=1)
         scales |= dict(zip(subsets, _SCALES[bounds].tolist(), strict=True))
     return scales

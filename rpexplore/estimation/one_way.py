@@ -266,26 +266,26 @@ def largest_scale(baseline: np.ndarray) -> float:
     return max(largest - float(np.square(baseline).sum(dtype=float)), 0.0) / total
 
 
-def learned_weights(evidence: Sequence[np.ndarray]) -> np.ndarray:
-    """The weight of each of `SCALES` among tables with this log evidence, and `FIRST_WEIGHTS`."""
+def learned_weights(
+    evidence: Sequence[np.ndarray] | np.ndarray, first: np.ndarray = FIRST_WEIGHTS
+) -> np.ndarray:
+    """The weight of each scale among tables with this log evidence, and the first weights.
+
+    By expectation and maximisation; the first weights count as some tables.
+    """
     if not len(evidence):
-        return FIRST_WEIGHTS
-    logs = np.array(evidence)
-    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    weights = FIRST_WEIGHTS
+        return first
+    logs, weights = np.array(evidence), first
     for _ in range(_ROUNDS):
-        posterior = likelihood * weights
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        weights = (posterior.sum(axis=0) + _PSEUDO_TABLES * FIRST_WEIGHTS) / (
-            len(logs) + _PSEUDO_TABLES
-        )
+        posterior = posterior_weights(logs, weights)
+        weights = (posterior.sum(axis=0) + _PSEUDO_TABLES * first) / (len(logs) + _PSEUDO_TABLES)
     return weights
 
 
 def posterior_weights(evidence: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The weight of each of `SCALES` for one table."""
-    posterior = np.exp(evidence - evidence.max()) * weights
-    return posterior / posterior.sum()
+    """The weight of each scale for a table, or for one table a row, with this log evidence."""
+    posterior = np.exp(evidence - evidence.max(axis=-1, keepdims=True)) * weights
+    return posterior / posterior.sum(axis=-1, keepdims=True)
 
 
 def kept_share(

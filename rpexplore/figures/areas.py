@@ -62,6 +62,16 @@ TABLE_COLUMNS = {
     "weight": Column("weight", term="Weight"),
     "shadow_price": Column("contribution", "share", term="Binding targets"),
 }
+GUESS_COLUMNS = {
+    "level": COLUMNS["level"],
+    "size": Column("records in the median area", "rounded"),
+    "unbiased": Column("error σ, unbiased"),
+    "alike": Column("σ of best guesses, areas alike"),
+    "differing": Column("σ, areas that differ"),
+    "people_unbiased": Column("records in good cells, unbiased", "share"),
+    "people_alike": Column("records, areas alike", "share"),
+    "people_differing": Column("records, areas that differ", "share"),
+}
 SIZE_COLUMNS = {
     "size": Column("number", "text"),
     "areas": Column("areas", "count"),

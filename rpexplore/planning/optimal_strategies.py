@@ -178,7 +178,8 @@ def _with_best_shares(
         for _, groups in of_level
     )
     if are_alike or options["uniform_reference"]:
-        return closure.with_strategies(workload, strategies)
+        is_made = bool(closure.moments) and not (strategies or closure.strategies)
+        return closure if is_made else closure.with_strategies(workload, strategies)
     best = min((((power, 1.0),) * n_trees for power in _POWERS), key=value)
     # Tree by tree, and both powers: for a sum, whose value is a closed form and no search.
     of_sum = not options["largest"] and len(closure) <= _MOST_TURNED

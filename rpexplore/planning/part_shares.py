@@ -106,12 +106,13 @@ def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
             f"Exact totals ({budget.exact_text}) go with plans of tables alone, and not with "
             f"{joined(others)}; leave the exact totals out, or make a plan of the tables alone."
         )
-    others = [TITLES[kind].lower() for kind in kinds if kind not in ("tables", "counts")]
+    others = [TITLES[kind].lower() for kind in kinds if kind == "rounds"]
     if budget.replaces and others:
         raise PlanError(
-            "Neighbours that replace a record go with plans of tables and own counts, and not "
-            f"with {joined(others)}; plan for people with 2 records (--records-per-person 2), "
-            "which protects against a replaced record as well, at four times a record's cost."
+            f"Neighbours that replace a record do not go with {joined(others)}: how much their "
+            "selections tell of a replaced record is not known here. Plan for people with 2 "
+            "records (--records-per-person 2), which protects against a replaced record as well, "
+            "at four times a record's cost."
         )
 
 

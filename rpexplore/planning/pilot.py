@@ -70,13 +70,14 @@ def with_pilot(plan: Plan | PartPlan, share: Exact = DEFAULT_SHARE) -> Plan:
             "tables, or leave the pilot out."
         )
     refuse_unsuitable_for_pilot(tables.workload)
-    if tables.closure.has_own_costs:
+    if tables.closure.panel is not None or tables.closure.exact_totals:
         raise PlanError(
-            "A pilot goes with neighbours that add or remove a record, and records of any periods; "
-            "leave it out."
+            "A pilot does not go with a panel or with exact totals, whose periods or totals its "
+            "one-way tables need not have; leave it out."
         )
     first = slice(n_pilot_residuals(tables.closure))
-    costs = tables.closure.privacy_cost_factor[first] / tables.sigma_squared.floats[first]
+    # Where records are replaced: at least what the dearest replacement costs in them.
+    costs = tables.closure.largest_cost_factor[first] / tables.sigma_squared.floats[first]
     of_one_way = float(np.sum(costs)) * float(tables.budget.records_factor)
     allowed = float(wanted * plan.exact_privacy_cost)
     # Rounded scales cost less than this, never more.
@@ -164,11 +165,10 @@ def pilot_plan(plan: TablePlan, sha256: str) -> TablePlan:
     one_way = [(names[index],) for index in workload.used if sizes[index] > 1]
     tables = Workload.of(workload.domain, [(), *one_way])
     loss, factor = SumOfVariances(), plan.budget.records_factor
-    closure = Closure.of(tables)
-    cost = privacy_cost_upper_bound(closure, scales) * factor
-    budget = plan.budget.of_unit(privacy_cost=cost)
-    best = optimum(tables, loss=loss, closure=closure).at(budget)
-    variances = TableVariances.of(tables, closure, scales.floats)
+    found = optimum(tables, loss=loss, budget=plan.budget)
+    cost = privacy_cost_upper_bound(found.closure, scales) * factor
+    best = found.at(plan.budget.of_unit(privacy_cost=cost))
+    variances = TableVariances.of(tables, found.closure, scales.floats)
     shares = loss.table_weights(tables) * variances.mean
     certificate = replace(
         best.certificate,

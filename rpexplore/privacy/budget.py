@@ -35,7 +35,7 @@ class Budget:
     max_records_per_person = m records; a release then runs at privacy cost / m² for records.
 
     Neighbours differ by the unit being there ("add-remove"), or by what its records hold
-    ("replace"): then the number of records is public, and is released as it is.
+    ("replace"): then the number of records is public, and tables have it as it is.
 
     period: the name of the attribute, such as a quarter, of which a person has at most one record
     for each value; then m is the number of periods, and costs less than m² times a record.
@@ -252,8 +252,9 @@ class Budget:
         if not self.replaces:
             return "neighbours add or remove it"
         if self.exact:
-            return f"neighbours differ by {self.change}; the totals of {self.exact_text} are exact"
-        return f"neighbours differ by {self.change}; the number of records is public"
+            return f"neighbours keep the totals of {self.exact_text}, which are exact"
+        what = "it" if self.max_records_per_person is None else "any of their records"
+        return f"neighbours replace {what}; the number of records is public"
 
     @property
     def public_text(self) -> str:
@@ -268,8 +269,8 @@ class Budget:
                 "of that record, and that somebody is counted is not protected, either."
             )
         return (
-            " The number of records is public and released as it is: whether somebody is among "
-            "those that are counted is not protected, only what their records hold."
+            " The number of records is public, and no noise need hide it: whether somebody is "
+            "among those that are counted is not protected, only what their records hold."
         )
 
     @property

@@ -299,7 +299,7 @@ class ChargedRun:
         approvals = self._options.approvals
         if self._entry is None or approvals:  # as they were booked, if they were
             write_approvals(folder, approvals)
-        coming = self._plan.record_rho if self._entry_id is None else None
+        coming = self._plan if self._entry_id is None else None
         is_noted_again = note_account(self.ledger, self._source, coming)
         if self._entry_id is None:
             n_entries = self.ledger.n_entries()

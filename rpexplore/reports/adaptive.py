@@ -3,19 +3,19 @@
 from rpexplore.analysis import measures
 from rpexplore.analysis.adaptive import (
     NOTHING_PROMISED,
+    RoundsForecast,
     describe_measured,
     measured_when,
-    unbiased_alternative,
     when_to_choose,
 )
-from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.forecast import public_tables_among, public_tables_of
 from rpexplore.common.text import capitalised, csv_of_frame, describe_count, describe_share, plural
 from rpexplore.domain.readings import READINGS, SMOOTH_COVERAGE
 from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
+from rpexplore.errors import WorkloadError
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.reports.first_pages import what_is_released
-from rpexplore.reports.forecast import forecast_of
 from rpexplore.reports.kinds import Given, PartReport
 from rpexplore.reports.section import Attachment, Facts, Numbers, Section
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -36,9 +36,8 @@ _STEP_COLUMNS = {
 
 def rounds_report(plan: AdaptivePlan, given: Given) -> PartReport:
     """When to choose such a plan, what is measured when, and the tables."""
-    unbiased = forecast_of(unbiased_alternative(plan), given)
-    made = unbiased if isinstance(unbiased, Forecast) else None
-    known = unbiased.describe() if isinstance(unbiased, Forecast) else unbiased
+    made = _known_of(plan, given)
+    known = made if isinstance(made, str) else made.describe()
     steps = Numbers(
         measured_when(plan),
         _STEP_COLUMNS,
@@ -49,15 +48,29 @@ def rounds_report(plan: AdaptivePlan, given: Given) -> PartReport:
         front=[
             what_is_released(plan, given.record_noun),
             ("Accuracy", NOTHING_PROMISED),
-            ("Forecast, if it were an unbiased plan of this budget", known),
+            ("Forecast", known),
         ],
         sections=[
-            Section("When to choose it", when_to_choose(made)),
+            Section("When to choose it", when_to_choose(None if isinstance(made, str) else made)),
             Section("What is measured, and when", describe_measured(plan), (steps,)),
             _tables(plan),
         ],
         of_kind=", adaptively,",
     )
+
+
+def _known_of(plan: AdaptivePlan, given: Given) -> RoundsForecast | str:
+    """What is known before the run; or why nothing is, in a sentence."""
+    public = given.public
+    try:
+        if public is None and given.expected is not None:
+            public = public_tables_of(plan.domain, [given.expected], None)
+        if public is None:
+            return "Not known without expected counts."
+        own = public_tables_among(plan.domain, public)
+        return RoundsForecast.of(plan, own, given.cv_limit, given.design)
+    except WorkloadError as error:
+        return f"Not known, as what is public does not fit the tables: {error}"
 
 
 def _tables(plan: AdaptivePlan) -> Section:

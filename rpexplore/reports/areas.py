@@ -31,6 +31,7 @@ from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.figures.areas import (
     ACCURACY_COLUMNS,
     AREA_COLUMNS,
+    GUESS_COLUMNS,
     LEVEL_COLUMNS,
     SIZE_COLUMNS,
     shares_listed,
@@ -80,6 +81,7 @@ def areas_report(plan: AreaPlan, given: Given) -> PartReport:
             _tables(plan),
             _accuracy(plan, given.record_noun),
             _fairness(plan),
+            *_best_guesses(given),
             *([] if isinstance(made, str) else [_forecast(made)]),
             *_targets(plan),
         ],
@@ -266,6 +268,26 @@ def _forecast(made: AreaForecast) -> Section:
             ),
         ),
     )
+
+
+def _best_guesses(given: Given) -> list[Section]:
+    """What best guesses would gain, by level; nothing where it was not looked at."""
+    if given.guesses is None:
+        return []
+    return [
+        Section(
+            "Best guesses",
+            (
+                "Best guesses for areas are made after the run, at no cost: whole numbers that add "
+                "up, each area drawn towards the area around it as far as its measurements are "
+                "noise. How much they gain depends on how much areas differ, which nobody knows "
+                "before: the errors are those of an area of the median size if areas differ by "
+                "chance alone, and if the shares of their cells also vary by half. They hold if "
+                "the model does; records are taken to be spread evenly over the leaves.",
+            ),
+            (Numbers(given.guesses, GUESS_COLUMNS, "Expected errors of best guesses by level"),),
+        )
+    ]
 
 
 def _targets(plan: AreaPlan) -> list[Section]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import pandas as pd
+
 from rpexplore.analysis.accuracy import Headline, headline
 from rpexplore.analysis.area_accuracy import area_headline, n_tables_below
 from rpexplore.analysis.queries import query_headline
@@ -298,7 +300,7 @@ FrontRow = tuple[str, ...]  # a term of the first page, and what there is to say
 class Given:
     """What a report is given beside the plan; fields as of `report`.
 
-    kept: the forecast that the plan keeps
+    kept: the forecast that the plan keeps; guesses: `area_guesses` there
     """
 
     record_noun: str = "records"
@@ -310,6 +312,7 @@ class Given:
     design: SurveyDesign | None = None
     public: PublicTables | None = None
     kept: StatedForecast | None = None
+    guesses: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,7 @@ def report(
     design: SurveyDesign | None = None,
     outcome: Outcome | None = None,
     public: PublicTables | None = None,
+    area_guesses: pd.DataFrame | None = None,
 ) -> Report:
     """The contents of the report on a plan.
 
@@ -141,6 +142,8 @@ def report(
         design: The design of the survey, if its sampling error counts beside the noise.
         outcome: What came out of a release by this plan, beside the forecast that the plan keeps.
         public: Public tables that forecasts rest on, in place of `expected`; the report names them.
+        area_guesses: The errors of best guesses for areas to expect, from
+            `results.estimates.area_guess_errors.guess_errors_by_level`.
 
     Raises:
         PlanError: If the plan does not hold what it claims: there is nothing to report; or if the
@@ -165,8 +168,9 @@ def report(
     words = PlanWords.of(plan)
     kept = Plan.of(plan).forecast
     given = Given(
-        record_noun, expected, cv_limit, request, rehearsal, area_totals, design, public, kept
-    )
+        record_noun, expected, cv_limit, request, rehearsal, area_totals, design, public, kept,
+        area_guesses,
+    )  # fmt: skip
     parts = [(part, SECTIONS[part.part.kind](part.part, given)) for part in words.parts]
     domain = plan.domain
     first, *others = with_comments(

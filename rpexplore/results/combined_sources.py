@@ -2,11 +2,12 @@
 
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.values import ImpossibleCombination
 from rpexplore.planning.plan import Plan
@@ -71,12 +72,22 @@ class MeasuredRelease:
 
 
 def joint_domain(domains: Iterable[Domain]) -> Domain:
-    """The attributes of some domains, each once, with what any of them states to be impossible."""
+    """The attributes of some domains, each once, with what any of them states to be impossible.
+
+    Records may write values as any of the domains says, for what is combined with them later.
+    """
     found: dict[str, Attribute] = {}
     stated: list[ImpossibleCombination] = []
     for domain in domains:
         for attribute in domain:
-            found.setdefault(attribute.name, attribute)
+            first = found.setdefault(attribute.name, attribute)
+            own, others = first.values, attribute.values
+            if (
+                first != attribute
+                and isinstance(own, Categories)
+                and isinstance(others, Categories)
+            ):
+                found[attribute.name] = replace(first, values=own.with_spellings_of(others))
         # Left out is what would not mean the same there, by other labels or groups.
         stated += [
             combination

@@ -49,9 +49,13 @@ def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) 
         for subset, variance in part.variances.items():
             precisions[subset] += 1 / variance
     domain = estimates[0].domain
-    stated = joint_domain([part.domain for part in estimates]).impossible
+    joint = joint_domain([part.domain for part in estimates])
     return Estimates(
-        replace(domain, impossible=stated),
+        replace(
+            domain,
+            attributes=tuple(joint[name] for name in domain.names),
+            impossible=joint.impossible,
+        ),
         tuple(table for part in estimates for table in part.tables),
         ArrayStore(
             (subset, _mean(subset, precision, estimates))

@@ -1,8 +1,8 @@
-"""Weights for smooth tables that lose least whether or not three attributes depend jointly.
+"""Weights for model-based estimates that lose least, depend three attributes jointly or not.
 
-Weights of the rule (docs/mathematics.md §6.10) trust that pairs tell nearly all; weights by cell
-trust nothing. Mixtures of both are tried on made-up records of two kinds, and the one is taken
-whose loss is largest by the least (minimax).
+Weights by pairs (docs/mathematics.md §6.10) trust that pairs of attributes tell nearly all; weights
+by cell trust nothing. Mixtures of both are simulated in two made-up populations, and the one is
+taken whose largest loss is the least (minimax). An adaptive plan is simulated beside them.
 """
 
 from collections.abc import Mapping
@@ -15,72 +15,102 @@ import pandas as pd
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share
 from rpexplore.data.counting import Codes, counts_of
+from rpexplore.data.source import Counts
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.estimation.smooth_tables import smooth_residuals
+from rpexplore.errors import RpexploreError
+from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.estimation.table_map import MeasuredResiduals
+from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.planner import plan_tables
 from rpexplore.privacy.budget import Budget
-from rpexplore.results.rehearsal import MOST_RECORDS, made_up_records, noisy_contributions
+from rpexplore.results.rehearsal import (
+    MOST_RECORDS,
+    adaptive_fit,
+    made_up_records,
+    noisy_contributions,
+)
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
 
 SHARES = (1.0, 0.75, 0.5, 0.25)
-"""Of the rule's weights in a mixture, by the losses that each alone has; the rest by cell."""
+"""Of weights by pairs in a mixture, by the losses that each alone has; the rest by cell."""
 
-NOT_REHEARSED = 0.5
-"""Of the rule's weights where nothing is rehearsed: near the minimax of trials."""
+NOT_SIMULATED = 0.5
+"""Of weights by pairs where nothing is simulated: near the minimax of trials."""
 
-WORLDS = ("pairs tell all", "three depend jointly")
-_MOST_ATTRIBUTES = 8  # that are rehearsed, for time
+POPULATIONS = ("pairs tell all", "three attributes depend jointly")
+_MOST_ATTRIBUTES = 8  # that are simulated, for time
 _MOST_CELLS = 1_000_000  # of their tables
 _ABOUT_AS_GOOD = 1.03  # times the least of the largest losses
 _PLANTED = 0.5  # share of the records in which an attribute is the sum of two others
 _FEWEST_OF_THREE = 3
+_LEAST_ERROR = 1e-9  # that is divided by
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothChoice:
-    """Weights for smooth tables, and what the rehearsals of all candidates found.
+    """Weights for model-based estimates, and the simulated errors of all candidates.
 
-    weights  the chosen ones
-    share    of the rule's weights in them
-    frame    one row a candidate: share, and of each of `WORLDS` the mean error of the largest
-             tables, added up over cells without signs, over the number of records; None where
-             nothing was rehearsed
+    weights   the chosen ones
+    share     of weights by pairs in them
+    frame     one row a mixture: share, and of each of `POPULATIONS` the mean error of the largest
+              tables, added up over cells without signs, over the number of records; None where
+              nothing was simulated
+    adaptive  by population the same error of an adaptive plan of the same budget, simulated once;
+              None where none was
     """
 
     weights: SmoothWeights
     share: float
     frame: pd.DataFrame | None
+    adaptive: Mapping[str, float] | None = None
 
     def to_facts(self) -> dict[str, Any]:
         """The share, and the rows of the frame, as plain values."""
         rows = [] if self.frame is None else self.frame.to_dict("records")
-        return {"share_of_rule": self.share, "errors": rows}
+        return {
+            "share_by_pairs": self.share,
+            "errors": rows,
+            "adaptive": None if self.adaptive is None else dict(self.adaptive),
+        }
 
     def describe(self) -> str:
         """The choice, and its errors beside the others', in sentences."""
-        mixture = f"{describe_share(self.share)} by the rule and the rest by cell"
+        mixture = f"{describe_share(self.share)} by pairs and the rest by cell"
         if self.frame is None:
             if self.share == 1:
                 return ""
             return (
-                f"Weights for smooth tables: {mixture}, which was near the best in trials; nothing "
-                "was rehearsed for these tables."
+                f"Weights for model-based estimates: {mixture}, which was near the best in trials; "
+                "these tables were not simulated."
             )
         row = self.frame["share"].tolist().index(self.share)
         parts = [
-            f"{describe_share(float(self.frame[world].to_numpy()[row]))} where {world} (best "
-            f"{describe_share(float(self.frame[world].to_numpy().min()))})"
-            for world in WORLDS
+            f"{describe_share(float(self.frame[population].to_numpy()[row]))} where {population} "
+            f"(best mixture {describe_share(float(self.frame[population].to_numpy().min()))})"
+            for population in POPULATIONS
         ]
         return (
-            f"Weights for smooth tables: {mixture}. Rehearsed on made-up records, a table of the "
-            f"largest is off by {' and '.join(parts)}; of mixtures within 3 % of the one that "
-            "loses least at worst, it is the nearest to the rule."
+            f"Weights for model-based estimates: {mixture}. Simulated on made-up records, a table "
+            f"of the largest is off by {' and '.join(parts)}; of mixtures within 3 % of the one "
+            f"that loses least at worst, it has most by pairs.{self._describe_adaptive(row)}"
         )
+
+    def _describe_adaptive(self, row: int) -> str:
+        """The adaptive plan beside the chosen weights, in sentences; "" where it was not tried."""
+        if self.adaptive is None or self.frame is None:
+            return ""
+        errors = self.frame[list(POPULATIONS)]
+        adaptive = np.array([self.adaptive[population] for population in POPULATIONS])
+        best = np.maximum(np.minimum(errors.min().to_numpy(), adaptive), _LEAST_ERROR)
+        at_worst = [float(np.max(own / best)) for own in (adaptive, errors.to_numpy()[row])]
+        is_better = _ABOUT_AS_GOOD * at_worst[0] < at_worst[1]
+        found = " and ".join(map(describe_share, adaptive.tolist()))
+        if is_better:
+            return f" An adaptive plan (--adaptive) is off by {found}: it loses less at worst."
+        return f" An adaptive plan is off by {found}: it does not lose less at worst."
 
 
 def choose_smooth_weights(
@@ -90,12 +120,13 @@ def choose_smooth_weights(
     *,
     on_progress: Progress = no_progress,
 ) -> SmoothChoice:
-    """The mixture of the rule's weights and weights by cell that loses least at worst.
+    """The mixture of weights by pairs and weights by cell that loses least at worst.
 
     Each candidate is planned, measured with the same noise but for its size, and smoothed, for at
     most eight of the attributes, on made-up records without and with attributes that are sums of
-    two others. Its loss in a world is its error over the best candidate's. The same arguments
-    always give the same choice; no record is read and nothing is spent.
+    two others. Its loss in a population is its error over the best candidate's. The same arguments
+    always give the same weights; the adaptive plan, whose selections are random, is simulated once
+    beside them. No record is read and nothing is spent.
 
     Args:
         workload: The tables; those of one and two attributes within them are added.
@@ -105,50 +136,68 @@ def choose_smooth_weights(
     Raises:
         WorkloadError: If a table has amounts, or the expected counts do not fit the codebook.
     """
-    rule = SmoothWeights(float(budget.record_privacy_cost) / 2, expected.total)
-    workload = rule.weighted(workload)
+    by_pairs = SmoothWeights(float(budget.record_privacy_cost) / 2, expected.total)
+    workload = by_pairs.weighted(workload)
     if int(workload.orders.max()) < _FEWEST_OF_THREE:
-        return SmoothChoice(rule, 1.0, None)
-    rehearsed = _rehearsed_part(workload)
-    if rehearsed is None or not 1 <= expected.total <= MOST_RECORDS:
-        mixed = _mixtures(rule, workload, budget, (NOT_REHEARSED,))
-        return SmoothChoice(mixed[NOT_REHEARSED], NOT_REHEARSED, None)
-    rows = {share: {"share": share} for share in SHARES}
-    candidates = _mixtures(rule, rehearsed, budget, SHARES)
-    for number, world in enumerate(WORLDS):
-        codes, n_records = made_up_records(rehearsed.domain, expected, rehearsed.used)
+        return SmoothChoice(by_pairs, 1.0, None)
+    simulated = _simulated_part(workload)
+    if simulated is None or not 1 <= expected.total <= MOST_RECORDS:
+        mixed = _mixtures(by_pairs, workload, budget, (NOT_SIMULATED,))
+        return SmoothChoice(mixed[NOT_SIMULATED], NOT_SIMULATED, None)
+    rows: dict[float, dict[str, float]] = {share: {"share": share} for share in SHARES}
+    candidates = _mixtures(by_pairs, simulated, budget, SHARES)
+    adaptive = _adaptive(simulated, budget, expected)
+    of_adaptive: dict[str, float] = {}
+    n_steps = len(POPULATIONS) * (len(SHARES) + (adaptive is not None))
+    for number, population in enumerate(POPULATIONS):
+        codes, n_records = made_up_records(simulated.domain, expected, simulated.used)
         if number:
-            codes = _with_sums(codes, rehearsed)
+            codes = _with_sums(codes, simulated)
+        counts = _counts(simulated, codes, n_records)
         for position, share in enumerate(SHARES):
-            done = (number * len(SHARES) + position) / (len(WORLDS) * len(SHARES))
-            on_progress("Rehearsing weights", done)
-            rows[share][world] = _error(rehearsed, candidates[share], budget, codes, n_records)
+            done = (number * n_steps / len(POPULATIONS) + position) / n_steps
+            on_progress("Simulating weights", done)
+            smooth = _smooth(simulated, candidates[share], budget, counts)
+            rows[share][population] = _error(simulated, smooth, counts, n_records)
+        if adaptive is not None:
+            smooth = adaptive_fit(adaptive, counts)
+            of_adaptive[population] = _error(simulated, smooth, counts, n_records)
     frame = pd.DataFrame(rows.values())
-    losses = frame[list(WORLDS)] / frame[list(WORLDS)].min()
-    at_worst = losses.max(axis=1).to_numpy()
-    # Of those about as good the nearest to the rule: pairs of real records tell more.
+    # An error may be 0, where next to nothing is noise.
+    errors = np.maximum(frame[list(POPULATIONS)], _LEAST_ERROR)
+    at_worst = (errors / errors.min()).max(axis=1).to_numpy()
+    # Of those about as good that with most by pairs: pairs of real records tell more.
     share = SHARES[int(np.argmax(at_worst <= _ABOUT_AS_GOOD * at_worst.min()))]
-    weights = _mixtures(rule, workload, budget, (share,))[share]
+    weights = _mixtures(by_pairs, workload, budget, (share,))[share]
     on_progress("Finished", 1.0)
-    return SmoothChoice(weights, share, frame)
+    return SmoothChoice(weights, share, frame, of_adaptive or None)
+
+
+def _adaptive(workload: Workload, budget: Budget, expected: ExpectedCounts) -> AdaptivePlan | None:
+    """An adaptive plan of the same tables and budget; None where there can be none."""
+    records = max(round(expected.total), 1)
+    try:
+        return adaptive_plan(workload, budget=budget, expected_records=records)
+    except RpexploreError:  # such as of budgets of classes, or too few records
+        return None
 
 
 def _mixtures(
-    rule: SmoothWeights, workload: Workload, budget: Budget, shares: tuple[float, ...]
+    by_pairs: SmoothWeights, workload: Workload, budget: Budget, shares: tuple[float, ...]
 ) -> Mapping[float, SmoothWeights]:
     """By share θ: weights θ w/L + (1 − θ) c/L_c, L and L_c the least losses by w and by cells c."""
     losses = []
-    for weights in (rule.weights(workload), np.asarray(workload.counted_cells, dtype=float)):
+    for weights in (by_pairs.weights(workload), np.asarray(workload.counted_cells, dtype=float)):
         of_kind = replace(workload, weights=weights)
         losses.append(plan_tables(of_kind, loss=SumOfVariances(), budget=budget).loss_value)
     ratio = losses[0] / losses[1]
     return {
-        share: replace(rule, by_cell=float(f"{(1 - share) / share * ratio:.3g}"))
+        share: replace(by_pairs, by_cell=float(f"{(1 - share) / share * ratio:.3g}"))
         for share in shares
     }
 
 
-def _rehearsed_part(workload: Workload) -> Workload | None:
+def _simulated_part(workload: Workload) -> Workload | None:
     """The tables of at most eight attributes, all in single values; None if there are none."""
     if any(
         not workload.basis_of(table, index).is_identity
@@ -188,26 +237,33 @@ def _with_sums(codes: Codes, workload: Workload) -> Codes:
     return codes
 
 
-def _error(
-    workload: Workload, weights: SmoothWeights, budget: Budget, codes: Codes, n_records: int
-) -> float:
-    """The mean L1 error of the largest smooth tables, a share of the records."""
+def _counts(workload: Workload, codes: Codes, n_records: int) -> Counts:
+    """Of all tables, of made-up records."""
+    tables = [tuple(workload.attribute_indices(place)) for place in range(len(workload))]
+    sizes = workload.domain.sizes.tolist()
+    return counts_of([(codes, n_records, 1.0)], tables, sizes, on_progress=no_progress)
+
+
+def _smooth(
+    workload: Workload, weights: SmoothWeights, budget: Budget, counts: Counts
+) -> SmoothTables:
+    """The smooth tables of a plan with these weights."""
     weighted = replace(workload, weights=weights.weights(workload))
     plan = plan_tables(weighted, loss=SumOfVariances(), budget=budget)
-    tables: list[AttributeIndices] = [
-        tuple(workload.attribute_indices(position))
-        for position in np.flatnonzero(workload.orders == workload.orders.max()).tolist()
-    ]
-    sizes = workload.domain.sizes
-    all_tables = [tuple(workload.attribute_indices(place)) for place in range(len(workload))]
-    counts = counts_of(
-        [(codes, n_records, 1.0)], all_tables, sizes.tolist(), on_progress=no_progress
-    )
     contributions = dict(noisy_contributions(plan, counts, no_progress))
     variances = {
         plan.closure.attributes(residual): float(variance)
         for residual, variance in enumerate(plan.sigma_squared.floats)
     }
-    fit = smooth_residuals(MeasuredResiduals(contributions, variances, sizes, {}))
-    errors = [np.abs(fit.table(table) - counts.counts(table)).sum() for table in tables]
+    sizes = workload.domain.sizes
+    return smooth_residuals(MeasuredResiduals(contributions, variances, sizes, {}))
+
+
+def _error(workload: Workload, smooth: SmoothTables, counts: Counts, n_records: int) -> float:
+    """The mean L1 error of the largest tables, a share of the records."""
+    tables: list[AttributeIndices] = [
+        tuple(workload.attribute_indices(position))
+        for position in np.flatnonzero(workload.orders == workload.orders.max()).tolist()
+    ]
+    errors = [np.abs(smooth.table(table) - counts.counts(table)).sum() for table in tables]
     return float(np.mean(errors)) / max(n_records, 1)

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.analysis import populations
+from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.populations import Population, parts_of
 from rpexplore.domain.public_tables import PublicTables
 from tests.domain.test_public_tables import DOMAIN, FIELDS, table
@@ -33,6 +35,21 @@ def test_a_population_agrees_with_all_public_tables_and_with_itself():
     drawn = np.zeros((6, 2, 3))
     np.add.at(drawn, cells, 1 / 400)
     assert np.max(np.abs(drawn - whole)) < 0.06
+
+
+def test_people_of_many_tables_are_counted_as_table_by_table(monkeypatch):
+    monkeypatch.setattr(populations, "counts_about", lambda expected, _: expected)
+    public = PublicTables(DOMAIN, PUBLIC)
+    tables = [(0, 1, 2), (0,), (1, 2), (0, 2), (2,)]  # 0, 1 and 2 are in one part
+    apart = PublicTables(DOMAIN, (), 500.0)
+    for known in (public, apart):
+        parts = parts_of(known, tables)
+        population = Population.drawn(known, parts, 40, b"one")
+        counts = np.empty((len(tables), 40))
+        populations._fill_people(population, tables, counts, 500.0, populations.SeededNumbers(b""))
+        for own, of_table in zip(counts, tables, strict=True):
+            shares = population.people_by_class(of_table).sum(axis=0)
+            assert own == pytest.approx(1 + 499 * shares, rel=1e-5)
 
 
 def plan_of(domain: rp.Domain, order: int, epsilon: float) -> rp.Plan:
@@ -214,3 +231,15 @@ def test_large_attributes_are_not_kept_and_too_large_ones_left_out(monkeypatch):
     assert len(forecast.by_group("place")) == 2001
     with pytest.raises(rp.RpexploreError, match="forecast has 'person'"):
         forecast.by_group("person")
+
+
+def test_some_tables_stand_for_many_with_the_same_counts():
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 4, "c": 50, "d": 60}), 2)
+    drawn = DrawnCounts.of(workload, PublicTables(workload.domain, (), 2_000.0))
+    some = drawn.of_some(4)
+    assert np.count_nonzero(some.held) == 4
+    assert drawn.of_some(11) is drawn
+    errors = np.full(len(workload), 2.0)
+    judged = [of.shares(errors, np.zeros, lambda errors, _: 5 * errors)[0] for of in (drawn, some)]
+    assert np.array_equal(judged[0][some.held], judged[1][some.held])
+    assert np.all(np.isnan(judged[1][~some.held]))

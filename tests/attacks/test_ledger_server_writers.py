@@ -162,6 +162,15 @@ def test_nobody_makes_the_ledger_unreadable_for_others(how, ledger, data, postgr
     assert len(ledger.account(data).entries) == 1
 
 
+@pytest.mark.parametrize("totals", ["", "1", "x", "{}", "[[1]]", "[[]]", '"a"', "[" * 10_000])
+def test_a_unit_that_states_no_totals_leaves_the_ledger_readable(totals, ledger, data, postgres):
+    """The server takes any text for the unit of a run; what no plan writes is the usual one."""
+    unit = f"one record; neighbours keep the exact totals {totals}"
+    said_by(postgres, "booker", call("run", run_of(ledger, data, unit=unit)))
+    ledger.book(data, THIRD, "out")
+    assert len(ledger.account(data).entries) == 2
+
+
 @pytest.mark.nightly
 def test_sums_of_many_long_amounts_stay_short_on_the_server(ledger, owned, data, monkeypatch):
     """PostgreSQL holds no number of 131,073 digits, and later bookings would be refused."""

@@ -7,12 +7,14 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+import rpexplore as rp
 from rpexplore import Amounts, Attribute, Bins, Categories, Dates, Domain, Integers
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.frames import FrameSource
-from rpexplore.errors import DataError, WorkloadError
+from rpexplore.domain.domain import difference_of_cells
+from rpexplore.errors import DataError, ReleaseError, WorkloadError
 from rpexplore.workload.universe import universe_of
 from tests.data.engines.servers import in_duckdb
 
@@ -201,3 +203,46 @@ def test_universes_of_short_floats(condition, n, tmp_path, postgres):
     ):
         universe = universe_of(condition, domain)
         assert source.count(domain, [(0,)], universe=universe).n_records == n
+
+
+def recoded(text: str, to: str) -> Domain:
+    values = Categories(("a", "b"), spellings=((text,) * (to == "a"), (text,) * (to == "b")))
+    return Domain((Attribute("v", values), *Domain.from_sizes({"w": 2})))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "taker"),
+    [
+        (recoded("c", "a"), recoded("c", "b"), None),
+        (recoded("c", "a"), recoded("d", "a"), "b"),
+        (recoded("d", "b"), recoded("c", "a"), "b"),
+    ],
+)
+def test_releases_that_count_one_text_as_two_values_are_not_combined(
+    first, second, taker, tmp_path
+):
+    """By recodes that disagree, or one that disagrees with what takes unknown values."""
+    (tmp_path / "records.csv").write_text("v,w\na,0\nb,1\nc,0\n")
+    done = []
+    for name, domain in (("one", first), ("two", second)):
+        tables, budget = rp.Workload.all_up_to(domain, 2), rp.Budget(rho=1)
+        plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=budget)
+        reads_c = "c" in domain["v"].values.readings
+        takers = {} if reads_c or taker is None else {"v": taker}
+        folder, data = tmp_path / name, tmp_path / "records.csv"
+        done.append(rp.release(plan, data, folder, unknown_values=takers))
+    with pytest.raises(ReleaseError, match=r"'c' was counted as '[ab]' of 'v' in '(one|two)'"):
+        rp.combine(*done)
+
+
+def test_a_codebook_that_counts_a_text_as_another_value_is_no_codebook_of_a_release():
+    assert "count c in the records as different values of 'v'" in difference_of_cells(
+        recoded("c", "a"), recoded("c", "b")
+    )
+    assert not difference_of_cells(recoded("c", "a"), recoded("d", "b"))
+    days = [
+        Domain((Attribute("day", Dates("2026-01-01", "2026-12-31", format=form)),))
+        for form in ("%d/%m/%Y", "%m/%d/%Y", "%Y-%m-%d", "")
+    ]
+    assert "count 01/02/2003 in the records" in difference_of_cells(days[0], days[1])
+    assert not difference_of_cells(days[0], days[2]) + difference_of_cells(days[2], days[3])

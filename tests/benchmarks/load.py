@@ -28,8 +28,8 @@ from websockets.typing import Origin, Subprotocol
 from pages.components.shared.accounts import BROWSER_COOKIE, account_of_browser
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
-from tests.benchmarks.app import adult
-from tests.benchmarks.measure import Row, descendants_gigabytes, processes_seconds
+from tests.benchmarks.app import adult, server_seconds
+from tests.benchmarks.measure import Row, descendants_gigabytes
 from tests.support.planning_server import free_port, planning_server
 
 SESSIONS = 50
@@ -202,9 +202,9 @@ def load() -> list[Row]:
         step = moved(members)
         at_once(members, step)  # what is worked out once for all
         own = [step(members[0]) for _ in range(5)]
-        worked = processes_seconds() - time.process_time()
+        before = server_seconds()
         burst = at_once(members, step)
-        worked = processes_seconds() - time.process_time() - worked
+        worked = server_seconds() - before
         spread = steady(members, step)
         bytes_a_step = max(member.n_bytes for member in members)
         gigabytes = descendants_gigabytes()

@@ -84,6 +84,61 @@ def release_of_a_billion_cells() -> list[Row]:
     ]
 
 
+def release_of_166_751_tables() -> list[Row]:
+    """All tables of at most three of 100 attributes of size 10, of 50,000 records."""
+    plan = small_tables([10] * 100)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data = mock_records(folder / "records.parquet", plan.domain, 50_000)
+        counting, _ = once(lambda: dry_run(plan, data, folder / "out"), time.process_time)
+        seconds, done = once(lambda: release(plan, data, folder / "out"), time.process_time)
+        n_files = sum(path.is_file() for path in done.folder.rglob("*"))
+        opening, _ = once(lambda: rp.Release.load(done.folder), time.process_time)
+    return [
+        (f"release of {len(plan.workload):,} tables, s of processor time", seconds, "<=", 60),
+        ("  of it checks and counting (a dry run), s", counting, "<=", 25),
+        ("  opened, with the checksums of its files, s", opening, "<=", 4),
+        ("  files", n_files, "<=", 10),
+        ("  process peak, GB", peak_gigabytes(), "<=", 1.5),
+    ]
+
+
+def parquet_of_many_cells() -> list[Row]:
+    """One table of 10⁷ cells from its measurements, as Parquet only."""
+    domain = rp.Domain.from_sizes({"a": 215, "b": 216, "c": 216})
+    workload = rp.Workload.of(domain, [("a", "b", "c")])
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    (steps,) = PlanSteps.of(plan).parts
+    note = MeasurementNote(
+        "run", 1, "", plan.sha256, {}, "", "", escape_formulas=False, parquet_only=True
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        measure_mock_records(plan, folder)
+
+        def write() -> None:
+            shutil.rmtree(folder / "out", ignore_errors=True)
+            (folder / "out").mkdir()
+            steps.write(folder / "out", Measured(folder), note, no_progress)
+
+        def bare() -> None:
+            contributions = Contributions(plan, MeasuredFile(Measured(folder), plan.closure))
+            values = pa.table({"value": contributions.answers(0).ravel()})
+            pyarrow.parquet.write_table(values, folder / "bare", use_dictionary=False)
+
+        floor, seconds = process_seconds(bare), process_seconds(write)
+    cells = float(np.sum(workload.cells))
+    return [
+        (
+            "a table of 10⁷ cells written, ns of processor time a cell",
+            1e9 * seconds / cells,
+            "<=",
+            250,
+        ),
+        ("  times its answers, and the values alone as Parquet", seconds / floor, "<=", 8),
+    ]
+
+
 def measuring_of_many_small_tables() -> list[Row]:
     """All tables of at most 3 of 30 attributes of size 10: exact residuals and their noise."""
     domain = rp.Domain.from_sizes({f"a{i}": 10 for i in range(30)})
@@ -256,6 +311,8 @@ CASES: list[Callable[[], list[Row]]] = [
     writing_of_small_tables,
     answers_of_releases,
     workbook_of_small_tables,
+    parquet_of_many_cells,
+    release_of_166_751_tables,
     release_of_adult,
     release_of_many_cells,
     release_of_a_billion_cells,

@@ -235,6 +235,9 @@ def test_a_plan_for_areas_has_a_report(released):
     assert f"People in good cells  {headline}" in released.done("show", "plan.json", *counts)
     assert "Beside shares of the budget by level" in Path("areas.html").read_text("utf-8")
     Path("known.csv").write_text("state,total\nN,10000\nS,2\n", "utf-8")
+    guesses = released.json("show", "plan.json", *counts)["best_guesses_in_areas"]
+    assert all(row["alike"] <= row["differing"] <= row["unbiased"] * 1.0001 for row in guesses)
+    assert "Best guesses for areas" in released.done("show", "plan.json", *counts)
     known = released.json("show", "plan.json", "--expected-areas", "known.csv")
     known = known["forecast_in_areas"]
     assert known["rests_on"].startswith("10,002 records")

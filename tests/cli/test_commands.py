@@ -1,5 +1,6 @@
 """Commands made of annotated functions."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rpexplore.cli.options import Argument, Group, Option, command
+from rpexplore.cli.commands import Argument, Group, Option, command
 
 Depth = StrEnum("Depth", {"TWO_WAY": "two-way", "ALL": "all"})
 
@@ -74,3 +75,25 @@ def test_a_group_lists_its_commands_as_they_were_added():
     group = Group(commands=[command(survey, name="b"), command(survey, name="a")])
     text = CliRunner().invoke(group, ["--help"]).output
     assert text.index("  b  Do it.") < text.index("  a  Do it.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    limit: Annotated[int | None, Option(min=1, help="How many.")] = None
+    name: Annotated[list[str] | None, Option(help="A name.")] = None
+
+
+def test_commands_share_a_list_of_options():
+    def first(common: Common, force: Annotated[bool, Option(help="Overwrite.")] = False) -> None:
+        click.echo([common.limit, common.name, force])
+
+    def second(common: Common) -> None:
+        click.echo([common.limit])
+
+    runner = CliRunner()
+    assert runner.invoke(command(first), ["--limit", "2", "--name", "a"]).stdout == (
+        "[2, ('a',), False]\n"
+    )
+    assert runner.invoke(command(second), []).stdout == "[None]\n"
+    assert "0 is not in the range" in runner.invoke(command(second), ["--limit", "0"]).stderr
+    assert [one.name for one in command(first).params] == ["limit", "name", "force"]

@@ -360,7 +360,7 @@ def test_weights_for_smooth_tables_are_those_of_budget_and_expected_counts(run):
     made = run.json(*plan, *rho, *expected, "--records-per-person", "2", "--weight", "age=7")
     workload = TablePlan.load("plan.json").workload
     assert len(workload) == 3 + 3 + 1
-    assert [row["share"] for row in made["weights_rehearsed"]["errors"]] == list(SHARES)
+    assert [row["share"] for row in made["weights_simulated"]["errors"]] == list(SHARES)
     budget = Budget(rho="0.4", max_records_per_person=2)
     chosen = choose_smooth_weights(workload, budget, ExpectedCounts.of_total(5000)).weights
     assert (chosen.rho, chosen.records) == (0.1, 5000)

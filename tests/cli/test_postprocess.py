@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 import rpexplore as rp
 from rpexplore.cli.after import combine
+from rpexplore.cli.commands import command
 from rpexplore.cli.console import Verbs
-from rpexplore.cli.options import command
 from rpexplore.common.numbers import exact_text
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan_tables

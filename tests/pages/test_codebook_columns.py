@@ -206,3 +206,17 @@ def test_labels_in_a_file_of_spss_come_in_without_typing(app, small, tmp_path):
     session.press("Add these")
     assert session.scenario.domain.names == ("sex", "age")
     assert not session.exception
+
+
+def test_a_codebook_with_other_names_is_mapped(app, small, tmp_path):
+    path = tmp_path / "codes.csv"
+    path.write_text("Merkmal;Schlüssel;Titel\nsex;1;men\nsex;2;women\nage;1;young\nage;2;old\n")
+    session = choose_columns(app("codebook", small), path, [])
+    assert not session.table
+    session.toggle(key="is codebook codes.csv").set_value(True).run()
+    chosen = {box.label: box.value for box in session.selectbox if box.label in ("Value", "Label")}
+    assert chosen == {"Value": "Schlüssel", "Label": "Titel"}
+    assert session.table[0].value.shape == (3, 3)
+    session.press("Use this codebook")
+    assert session.scenario.domain["sex"].values == Categories(("1", "2"), ("men", "women"))
+    assert not session.exception

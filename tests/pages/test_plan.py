@@ -132,13 +132,11 @@ def test_a_rule_is_kept_by_the_plan_and_met_at_the_budget_of_its_button(app, sma
 def test_a_plan_is_made_for_the_rule(app, small):
     rule = "CV <= 20% for 90% of people in each table"
     expected = ExpectedCounts.of_total(900)
-    session = app(
-        "plan", small.replaced(expected=expected).replaced(rules=(parse_rule(small.domain, rule),))
-    )
+    session = app("plan", small.replaced(expected=expected))
     same = session.metrics()["Budget at which all do"]
     session.button(key="plan for rule").click().run()
-    session.button(key="take plan for rule").click().run()
     assert not session.error
+    assert session.scenario.rules == session.planned.rules == (parse_rule(small.domain, rule),)
     assert session.scenario.loss == rp.MaxVariance("target")
     ruled = rp.RuleTargets(small.workload, [rule], expected=900)
     assert session.scenario.workload.targets == pytest.approx(ruled.workload.targets)

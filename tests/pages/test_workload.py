@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from pages.components.shared.background import task_name
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.text import rounded
 from rpexplore.domain.domain import TO_COMPLETE
 from rpexplore.releases import feasibility
 from rpexplore.releases.release import release
 from rpexplore.results.second_plan import weights_from_release
+from rpexplore.results.smooth_choice import choose_smooth_weights
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.targets import Target
 from tests.pages.conftest import plain
-from tests.support.processor_time import at_most
+from tests.support.processor_time import PATIENCE, at_most
 
 
 def choose(session, kind):
@@ -457,6 +459,22 @@ def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(ap
     assert "set the weights anew" in plain(session.run().texts("caption"))
     session.button(key="drop smooth weights").click().run()
     assert session.scenario.request.smooth_weights is None
+
+
+@pytest.mark.nightly
+def test_weights_for_tables_of_three_are_the_simulated_mixture(app, small):
+    expected = rp.ExpectedCounts.of_total(5_000)
+    session = weights(app("workload", small.with_request(order=3).replaced(expected=expected)))
+    session.button_of("Weights for smooth tables").click().run()
+    name = task_name(choose_smooth_weights)
+    session.session_state[name][1].wait(PATIENCE)
+    session.run()
+    choice = choose_smooth_weights(session.scenario.workload, session.scenario.budget, expected)
+    assert choice.weights.by_cell > 0
+    described = choice.describe().split(" An adaptive plan")[0]  # which differs by chance
+    assert plain([described]) in plain(session.texts("markdown"))
+    session.button(key="apply smooth weights").click().run()
+    assert session.scenario.request.smooth_weights == choice.weights
 
 
 @pytest.mark.nightly

@@ -21,6 +21,7 @@ from rpexplore.planning.mechanism.replacement import (
     chosen_groups,
     dearest_replacement,
 )
+from rpexplore.planning.pilot import pilot_plan, pilot_scales, rest_scales
 from rpexplore.planning.table_plan import TablePlan
 
 BUDGET = rp.Budget(rho="0.5", neighbours="replace")
@@ -212,12 +213,29 @@ def test_what_is_not_known_is_refused():
     domain = rp.Domain.from_sizes({"sex": 2, "age": 5})
     with pytest.raises(PlanError, match="nothing else is asked for"):
         rp.plan(rp.Workload.of(domain, [()]), loss=rp.SumOfVariances(), budget=BUDGET)
-    women = rp.QueryList(domain, np.array([[0, 1] * 5]), ("women",), np.array([5]))
-    with pytest.raises(PlanError, match="tables alone, and not with own counts"):
-        rp.plan(women, budget=BUDGET)
-    tables = rp.Workload.all_up_to(domain, 2)
-    with pytest.raises(PlanError, match="A pilot goes with neighbours that add or remove"):
-        rp.with_pilot(rp.plan(tables, loss=rp.SumOfVariances(), budget=BUDGET), "5%")
+
+
+def test_a_pilot_and_what_follows_cost_no_pair_more_than_the_plan():
+    domain = rp.Domain.from_sizes({"sex": 2, "age": 5, "region": 4})
+    plan = rp.plan(rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=BUDGET)
+    piloted = rp.Plan.parse(rp.with_pilot(plan, "5%").text)
+    assert rp.verify(piloted).holds
+    assert piloted.exact_privacy_cost == plan.exact_privacy_cost
+    tables = piloted.part("tables")
+    closure, first = tables.closure, pilot_scales(tables)
+    alone = Closure.of(rp.Workload.all_up_to(domain, 1))
+    both = gram(closure, rest_scales(tables)) + gram(alone, first)
+    diagonal = np.diag(both)
+    dearest = np.max(diagonal[:, None] + diagonal[None, :] - 2 * both)
+    assert dearest == pytest.approx(float(plan.exact_privacy_cost), rel=1e-6)
+    assert dearest_pair(alone, first) <= 0.05
+    # What the pilot measures, as a plan by itself.
+    one_way = pilot_plan(tables, piloted.sha256)
+    assert rp.verify(one_way).holds
+    assert float(one_way.exact_privacy_cost) == pytest.approx(dearest_pair(alone, first), rel=1e-6)
+    exact = rp.Budget(rho="0.5", exact=["sex"])
+    with pytest.raises(PlanError, match="does not go with a panel or with exact totals"):
+        rp.with_pilot(rp.plan(plan.part("tables").workload, loss=rp.SumOfVariances(), budget=exact))
 
 
 def test_the_smallest_budget_is_one_at_which_targets_are_met():
@@ -244,3 +262,12 @@ def test_an_optimum_for_added_records_plans_for_replaced_ones():
     assert plan.sha256 == rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET).sha256
     errors = optimum.standard_errors(BUDGET)
     assert errors[1:] == pytest.approx(plan.standard_errors[1:])
+
+
+def test_the_dearest_of_attributes_of_five_sizes_is_proven():
+    sizes = {f"a{i}": (2, 3, 5, 10, 20)[i % 5] for i in range(60)}
+    closure = Closure.of(rp.Workload.all_up_to(rp.Domain.from_sizes(sizes), 2))
+    dearest = dearest_replacement(
+        closure, Replacement.of_all(closure).groups, np.ones(len(closure))
+    )
+    assert 0 <= dearest.gap < 1e-9

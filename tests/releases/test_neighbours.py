@@ -37,7 +37,7 @@ def test_a_release_has_the_number_of_records_and_says_what_is_protected(data, tm
     assert manifest["neighbours"] == "replace"
     assert "The number of records is public" in (tmp_path / "out" / "README.md").read_text()
     (entry,) = Ledger.beside(data).account(data).entries
-    assert (entry.neighbours, entry.record_rho) == ("replace", REPLACED.record_rho)
+    assert (entry.kind.kind, entry.record_rho) == ("replace", REPLACED.record_rho)
 
 
 def test_a_folder_that_hides_its_neighbours_is_refused(data, tmp_path):

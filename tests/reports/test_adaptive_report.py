@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.adaptive import NOTHING_PROMISED, when_to_choose
+from rpexplore.analysis.adaptive import NOTHING_PROMISED, RoundsForecast, when_to_choose
+from rpexplore.common.text import describe_share
+from rpexplore.domain.public_tables import PublicTables
 from rpexplore.errors import PlanError
 from rpexplore.planning.adaptive import adaptive_plan
-from rpexplore.planning.planner import plan_tables
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.reports.report import html, report
 
@@ -23,15 +24,16 @@ PLAN = adaptive_plan(
 
 def test_a_report_promises_privacy_alone_and_says_when_to_choose_such_a_plan():
     expected = rp.ExpectedCounts.of_total(5000)
-    fixed = plan_tables(PLAN.workload, loss=rp.SumOfVariances(), budget=PLAN.budget)
-    unbiased = rp.Forecast(fixed, expected=5000)
+    known = RoundsForecast.of(PLAN, PublicTables(PLAN.domain, (), 5000.0))
+    people = known.first.people.text(describe_share)
+    assert f"by that alone {people} of people are in good cells" in known.describe()
     made = report(PLAN, expected=expected)
     page = " ".join(re.sub("<[^>]+>", " ", html(made)).split())
     assert made.subtitle.startswith("A plan to release 1 table, adaptively, over 3 attributes")
     assert [section.heading for section in made.sections][1:4] == [
         "When to choose it", "What is measured, and when", "Tables",
     ]  # fmt: skip
-    assert all(sentence in page for sentence in when_to_choose(unbiased))
+    assert all(sentence in page for sentence in when_to_choose(known))
     assert f"{rho_text(PLAN.rho, 6)} of zero-concentrated differential privacy" in page
     assert "first plan, variances" in page
     assert made.front[0].parts[0].rows[1] == ("Accuracy", NOTHING_PROMISED)

@@ -12,6 +12,7 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.reports.report import html, report
 from rpexplore.reports.section import Numbers
+from rpexplore.results.estimates.area_guess_errors import guess_errors_by_level
 from tests.releases.area_plans import PLANS
 
 
@@ -27,7 +28,13 @@ def numbers_of(made, title):
 
 def test_a_report_on_areas_has_levels_errors_proof_and_the_shares_beside():
     plan = PLANS["the same"]
-    made = report(plan, survey="Register", record_noun="people")
+    expected = rp.ExpectedCounts.of_total(900)
+    errors = guess_errors_by_level(plan, expected)
+    made = report(
+        plan, survey="Register", record_noun="people", expected=expected, area_guesses=errors
+    )
+    guesses = numbers_of(made, "Expected errors of best guesses by level")
+    assert guesses is errors
     page = re.sub("<[^>]+>", " ", html(made))
     assert made.subtitle.startswith("A plan to release 42 tables of 14 areas over 3 attributes")
     headings = [made.label.heading, *(section.heading for section in made.sections)]
@@ -37,7 +44,7 @@ def test_a_report_on_areas_has_levels_errors_proof_and_the_shares_beside():
     assert all(name in page for name in plan.companions)
     assert rounded(plan.certificate.loss_value, 9) in page
     assert "every choice of independent Gaussian noise on the residuals of every area" in page
-    errors = numbers_of(made, "All tables by level")
+    errors = numbers_of(made, "All tables by level, the least accurate")
     assert errors["largest"].is_monotonic_decreasing
     assert len(errors) == len(errors_by_level(plan)) == 12
     assert rounded(errors["largest"].max(), 3) in page
@@ -89,7 +96,7 @@ def test_tables_of_areas_in_other_bases_are_told_by_their_least_accurate_cell():
     page = re.sub("<[^>]+>", " ", html(made))
     headings = [section.heading for section in made.sections]
     assert "Aggregation" in headings
-    assert "Relative errors" not in headings
+    assert not {"Relative errors", "Best guesses"} & set(headings)
     assert "ResidualPlanner+ in every area of a tree" in page
     assert "do not all have the same standard error" in page
     assert f"σ = {rounded(plan.accuracy()['largest_standard_error'].max(), 3)}" in page

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 import rpexplore as rp
 from rpexplore.cli.after import postprocess as postprocess_verb
+from rpexplore.cli.commands import command
 from rpexplore.cli.console import Verbs
-from rpexplore.cli.options import command
 from rpexplore.domain.readings import READINGS
 from rpexplore.domain.result_schema import IMPOSSIBLE_NOTE, PROCESSED, SMOOTH, Schema, frame_of
 from rpexplore.errors import ReleaseError

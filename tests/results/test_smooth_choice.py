@@ -1,12 +1,20 @@
-"""The choice of weights for smooth tables, against its own rehearsals."""
+"""The choice of weights for smooth tables, against its own simulations."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.planner import plan_tables
-from rpexplore.results.smooth_choice import NOT_REHEARSED, SHARES, WORLDS, choose_smooth_weights
+from rpexplore.results import smooth_choice
+from rpexplore.results.smooth_choice import (
+    NOT_SIMULATED,
+    POPULATIONS,
+    SHARES,
+    SmoothChoice,
+    choose_smooth_weights,
+)
 from rpexplore.workload.smooth_weights import SmoothWeights
 
 DOMAIN = rp.Domain.from_sizes({"a": 6, "b": 3, "c": 5, "d": 4})
@@ -17,7 +25,7 @@ def test_the_largest_loss_of_the_choice_is_about_the_least():
     choice = choose_smooth_weights(rp.Workload.all_up_to(DOMAIN, 3), BUDGET, EXPECTED)
     assert choice.frame is not None
     assert choice.frame["share"].tolist() == list(SHARES)
-    losses = choice.frame[list(WORLDS)].to_numpy()
+    losses = choice.frame[list(POPULATIONS)].to_numpy()
     at_worst = (losses / losses.min(axis=0)).max(axis=1)
     near = [
         share for share, loss in zip(SHARES, at_worst, strict=True) if loss <= 1.03 * min(at_worst)
@@ -25,26 +33,48 @@ def test_the_largest_loss_of_the_choice_is_about_the_least():
     assert choice.share == max(near)
     # Sums of two attributes are harder to guess than what pairs tell.
     assert np.all(losses[:, 1] > losses[:, 0])
-    assert f"{choice.share * 100:.0f} % by the rule" in choice.describe()
+    assert f"{choice.share * 100:.0f} % by pairs" in choice.describe()
+    # Of the adaptive plan, whose selections are random, beside them.
+    assert choice.adaptive is not None
+    assert choice.adaptive.keys() == set(POPULATIONS)
+    assert choice.to_facts()["adaptive"] == choice.adaptive
+
+
+def test_an_adaptive_plan_is_named_where_it_loses_less_at_worst():
+    frame = pd.DataFrame({"share": SHARES, POPULATIONS[0]: 0.1, POPULATIONS[1]: 0.2})
+    weights = SmoothWeights(0.1, 5_000)
+    better = SmoothChoice(weights, 1.0, frame, dict(zip(POPULATIONS, (0.1, 0.15), strict=True)))
+    assert "(--adaptive) is off by 10 % and 15 %: it loses less" in better.describe()
+    about = SmoothChoice(weights, 1.0, frame, dict(zip(POPULATIONS, (0.11, 0.2), strict=True)))
+    assert "it does not lose less at worst" in about.describe()
+
+
+def test_a_population_without_any_error_does_not_decide(monkeypatch):
+    """Errors of 0 have no ratio."""
+    errors = iter([0.0, 0.0, 0.0, 0.0, 0.4, 0.3, 0.2, 0.1] * 2)
+    monkeypatch.setattr(smooth_choice, "_adaptive", lambda *_: None)
+    monkeypatch.setattr(smooth_choice, "_error", lambda *_: next(errors))
+    choice = choose_smooth_weights(rp.Workload.all_up_to(DOMAIN, 3), BUDGET, EXPECTED)
+    assert choice.share == SHARES[-1]
 
 
 def test_half_a_mixture_shares_the_loss_of_both_weights_evenly():
     workload = SmoothWeights(float(BUDGET.rho), 3e6).weighted(rp.Workload.all_up_to(DOMAIN, 3))
-    many = rp.ExpectedCounts.of_total(3e6)  # more records than are rehearsed
+    many = rp.ExpectedCounts.of_total(3e6)  # more records than are simulated
     choice = choose_smooth_weights(workload, BUDGET, many)
-    assert (choice.share, choice.frame) == (NOT_REHEARSED, None)
-    rule, cells = workload.weights, np.asarray(workload.counted_cells, dtype=float)
+    assert (choice.share, choice.frame) == (NOT_SIMULATED, None)
+    by_pairs, cells = workload.weights, np.asarray(workload.counted_cells, dtype=float)
 
     def least_loss(weights):
         of_weights = rp.Workload.of(DOMAIN, workload.tables, weights=weights.tolist())
         return plan_tables(of_weights, loss=rp.SumOfVariances(), budget=BUDGET).loss_value
 
-    by_cell = choice.weights.weights(workload) - rule
-    assert least_loss(by_cell) == pytest.approx(least_loss(rule), rel=0.02)
+    by_cell = choice.weights.weights(workload) - by_pairs
+    assert least_loss(by_cell) == pytest.approx(least_loss(by_pairs), rel=0.02)
     np.testing.assert_allclose(by_cell / cells, choice.weights.by_cell, rtol=0.02)
 
 
-def test_without_tables_of_three_the_rule_stands():
+def test_without_tables_of_three_weights_by_pairs_stand():
     choice = choose_smooth_weights(rp.Workload.all_up_to(DOMAIN, 2), BUDGET, EXPECTED)
     assert choice.weights == SmoothWeights(float(BUDGET.rho), 5_000)
     assert choice.describe() == ""

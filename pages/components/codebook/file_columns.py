@@ -1,6 +1,6 @@
 """The columns of a file as attributes: by name only, or with the values in its records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.components.codebook.attributes import HERE, change_codebook
 from pages.components.shared.background import Task, begin, finish
-from pages.components.shared.session import current, escaped, say
+from pages.components.shared.session import attempt, current, escaped, say
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import plural
 from rpexplore.data.files.columns import (
@@ -20,7 +20,8 @@ from rpexplore.data.files.columns import (
     Header,
     read_column_values,
 )
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.codebook_columns import ROLES, ForeignTable
+from rpexplore.domain.domain import CSV_ENDINGS, Domain
 from rpexplore.scenarios import codebook_import
 
 NAMES, WITH_VALUES = "Names only", "Names, and the values found in the records"
@@ -35,8 +36,19 @@ PATIENCE = 2.0  # seconds a click waits for a small file before its progress is 
 READING = "columns task"
 
 
-def choose_columns(file: ColumnsFile, name: str) -> None:
-    """Widgets to take the columns of a file of this name."""
+def choose_columns(
+    file: ColumnsFile, name: str, content: Callable[[], bytes] | None = None
+) -> None:
+    """Widgets to take the columns of a file of this name.
+
+    content: reads all of it; None where it cannot be a codebook
+    """
+    may_be_codebook = content is not None and Path(name).suffix.lower() in CSV_ENDINGS
+    if file.kind == DATA_FILE and may_be_codebook and _is_codebook(name):
+        table = attempt(lambda: ForeignTable.of(content(), name) if content else None)
+        if table is not None:
+            say_what_columns_are(table)
+        return
     hint = " A CSV codebook has the columns `attribute` and `value`."
     st.markdown(
         f"{escaped(name)} ({file.kind}) has {plural(len(file.header.columns), 'column')} to choose "
@@ -57,6 +69,63 @@ def choose_columns(file: ColumnsFile, name: str) -> None:
             args=(Columns(name, file, chosen, add),),
             disabled=not chosen or not understood or (add and len(current().domain) == 0),
         )
+
+
+def _is_codebook(name: str) -> bool:
+    """Whether the rows of a file with other columns than a codebook has are one all the same."""
+    return st.toggle(
+        "It is a codebook, and its columns have other names",
+        key=f"is codebook {name}",
+        help="A public list with a row for each value. Its first rows are then read and shown, so "
+        "leave this off for a file of records.",
+    )
+
+
+def say_what_columns_are(table: ForeignTable) -> None:
+    """Widgets for what each column of a codebook is: guessed, and remembered by their names."""
+    st.markdown("What are the columns of this codebook? Below are its first rows.")
+    remembered = st.session_state.setdefault("roles of columns", {})
+    guess = remembered.get(table.header, table.guess)
+    columns: dict[str, str] = {}
+    for role, place in zip(ROLES, st.columns(len(ROLES)), strict=True):
+        offered = table.columns if role in ROLES[:2] else ["", *table.columns]
+        known = guess.get(role, "")
+        chosen = place.selectbox(
+            role.capitalize(),
+            offered,
+            index=offered.index(known) if known in offered else None,
+            format_func=lambda column: column or "none",
+            key=f"{role} of {table.header}",
+        )
+        if chosen:
+            columns[role] = chosen
+    st.table(
+        {
+            f"{escaped(column)} ({role})": [
+                dict(zip(table.header, row, strict=False)).get(column, "") for row in table.rows
+            ]
+            for role, column in columns.items()
+        }
+    )
+    st.button(
+        "Use this codebook",
+        on_click=_take_table,
+        args=(table, columns),
+        disabled=len({*columns.values()}) < max(len(columns), 2),
+    )
+
+
+def _take_table(table: ForeignTable, columns: dict[str, str]) -> None:
+    survey = codebook_import.survey_named_after(table.filename, current().survey)
+    st.session_state["roles of columns"][table.header] = columns
+    if change_codebook(
+        HERE,
+        lambda: table.codebook(columns),
+        from_elsewhere=True,
+        record_noun="records",
+        survey=survey,
+    ):
+        say(HERE, "success", codebook_import.describe_loaded(current(), table.filename))
 
 
 def _takes_values() -> bool:

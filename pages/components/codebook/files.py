@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components.codebook.attributes import GRID, HERE, change_codebook
-from pages.components.codebook.file_columns import choose_columns
+from pages.components.codebook.file_columns import choose_columns, say_what_columns_are
 from pages.components.shared.files import data_files, forget_upload, path_choice, upload
 from pages.components.shared.inputs import revision
 from pages.components.shared.serving import plans_only, reading
@@ -26,7 +26,8 @@ from rpexplore.data.files.columns import (
     recognise_path,
 )
 from rpexplore.data.files.offered import CODEBOOK_ENDINGS, codebooks, recognise_public
-from rpexplore.domain.codebook_formats import HierarchyFile, with_hierarchy
+from rpexplore.domain.codebook_columns import ForeignTable
+from rpexplore.domain.codebook_formats import HierarchyFile, refuse_large, with_hierarchy
 from rpexplore.domain.codebook_remarks import describe_left_out
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, RpexploreError
@@ -140,8 +141,8 @@ def choose_file() -> None:
     dropped = None
     with suppress(RpexploreError), reading():  # said when it was dropped
         dropped = file and kept(_recognise, file.getvalue(), file.name, by=(file.file_id,))
-    if isinstance(dropped, ColumnsFile | PackageFile | HierarchyFile):
-        _offer(dropped, file.name)
+    if isinstance(dropped, ColumnsFile | PackageFile | HierarchyFile | ForeignTable):
+        _offer(dropped, file.name, file.getvalue)
         return
     if isinstance(dropped, CodebookFile) and dropped.others is not None:
         _offer_others(dropped.others, file.name)
@@ -164,7 +165,7 @@ def _choose_on_disk() -> None:
         return
     chosen = attempt(lambda: recognise_path(path))
     if not isinstance(chosen, OwnFile):
-        _offer(chosen, path.name)
+        _offer(chosen, path.name, lambda: _codebook_at(path))
     elif chosen.format == PLAN_FORMAT:
         st.button("Use this plan", on_click=_take_plan_at, args=(path,))
     else:
@@ -175,16 +176,28 @@ def _recognise(content: bytes, name: str) -> Recognised:
     return (recognise_public if plans_only() else recognise)(content, name)
 
 
+def _codebook_at(path: Path) -> bytes:
+    refuse_large(path.stat().st_size, path.name)
+    return file_bytes(path, str(path), DomainError)
+
+
 def _offer(
-    file: CodebookFile | ColumnsFile | PackageFile | HierarchyFile | None, name: str
+    file: CodebookFile | ColumnsFile | PackageFile | HierarchyFile | ForeignTable | None,
+    name: str,
+    content: Callable[[], bytes],
 ) -> None:
-    """What a file holds, with a button to use it; of several tables one is chosen first."""
+    """What a file holds, with a button to use it; of several tables one is chosen first.
+
+    content: reads all of it
+    """
     if isinstance(file, PackageFile):
         package = file
         table = st.selectbox("Table of the Data Package", package.tables, key="package table")
         file = attempt(lambda: package.table(table))
     if isinstance(file, ColumnsFile):
-        choose_columns(file, name)
+        choose_columns(file, name, None if plans_only() else content)
+    elif isinstance(file, ForeignTable):
+        say_what_columns_are(file)
     elif isinstance(file, HierarchyFile):
         _offer_groups(file)
     elif file is not None:
@@ -230,7 +243,7 @@ def _take_dropped(content: bytes, name: str) -> None:
         return
     if isinstance(dropped, CodebookFile):
         _take_codebook(dropped, name)
-    elif isinstance(dropped, ColumnsFile | PackageFile | HierarchyFile):
+    elif isinstance(dropped, ColumnsFile | PackageFile | HierarchyFile | ForeignTable):
         return
     elif dropped.format == PLAN_FORMAT:
         _take_plan(content, name)

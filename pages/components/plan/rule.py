@@ -85,10 +85,13 @@ def budget_for_rule(made: Forecast) -> None:
                 "Take it",
                 key="budget for rule",
                 help="The smallest budget at which every table meets the rule, with this "
-                "objective.",
+                "objective. The rule stays with the scenario and the plan.",
                 on_click=change_fields,
                 args=("plan",),
-                kwargs={"budget": budget_of_whole("tables", enough.budget)},
+                kwargs={
+                    "budget": budget_of_whole("tables", enough.budget),
+                    "rules": ruled.rules,
+                },
                 disabled=enough.is_stated_as(budget),
             )
         _plan_for_rule(ruled)
@@ -111,15 +114,17 @@ def _ruled(
 
 
 def _plan_for_rule(ruled: RuleTargets) -> None:
-    """A button that looks for the smallest budget of all plans, and then one that takes it."""
+    """A button that looks for the smallest budget of all plans, and takes the plan it finds."""
     if len(ruled.tables) > _MOST_TABLES or not ruled.is_about_all:
         return  # tables without a target would get nothing
     key = ruled.tables, ruled.rules, ruled.counts
     if st.session_state.get(_WANTED) != key:
         st.button(
-            "Plan for the rule",
+            "Use this rule",
             key="plan for rule",
-            help="Makes the rule the objective: the smallest budget of all plans that meet it.",
+            help="Makes the rule the objective, at the smallest budget of all plans that meet it: "
+            "every table gets the target that the rule comes to. The rule stays with the scenario "
+            "and the plan. Undo takes it back.",
             on_click=st.session_state.update,
             args=({_WANTED: key},),
         )
@@ -128,20 +133,14 @@ def _plan_for_rule(ruled: RuleTargets) -> None:
     solved = worked_out(_solved, ruled, current().uniform_reference)
     if solved is None:
         return
+    del st.session_state[_WANTED]
     try:
         smallest = smallest_budget(solved, budget)
     except BudgetError as error:
         st.caption(escaped(str(error)))
         return
-    st.button(
-        f"Planned for it: {smallest.short_text}",
-        key="take plan for rule",
-        help="Sets the target of every table to what the rule comes to, the objective to the "
-        "largest shortfall from targets, and this budget. Undo takes it back.",
-        on_click=_take,
-        args=(ruled, smallest),
-        disabled=current().loss == TARGET_LOSS and smallest.is_stated_as(budget),
-    )
+    _take(ruled, smallest)
+    st.rerun()
 
 
 def _solved(ruled: RuleTargets, uniform_reference: bool, on_progress: Progress) -> Optimum:
@@ -160,6 +159,7 @@ def _take(ruled: RuleTargets, enough: SufficientBudget) -> None:
     def changed() -> Scenario:
         settings = [TableSetting(table, weights[table], target) for table, target in targets]
         budget = budget_of_whole("tables", enough.budget)
-        return current().with_settings(settings).replaced(loss=TARGET_LOSS, budget=budget)
+        changed = current().with_settings(settings)
+        return changed.replaced(loss=TARGET_LOSS, budget=budget, rules=ruled.rules)
 
     change(HERE, changed)

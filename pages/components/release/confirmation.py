@@ -24,7 +24,7 @@ from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.approvals import missing_text, most_demanded, refuse_wrong
-from rpexplore.releases.ledger.account import Account, Spent
+from rpexplore.releases.ledger.account import Account
 from rpexplore.scenarios.scenario import Scenario
 
 # ---- The dialog before a run: what is run, on what, what it costs and what it gives.
@@ -96,7 +96,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     plan, account, limit = inputs.plan, inputs.account, inputs.limit
     factor, amount = plan.budget.records_factor, plan.budget.amount_text
     before = account.spent
-    after = before if paid else Spent.together([before, Spent.by(plan)])
+    after = before if paid else account.spent_after(plan)
     if account.limit_record_rho is not None:
         limit = account.limit_record_rho * factor
     remaining = "none; later runs may spend any amount"

@@ -19,7 +19,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.charged_run import booked_run
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.ledger.account import Account, Spent
+from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.overlaps import datasets, describe_earlier_run, runs
 from rpexplore.releases.release import can_be_resumed, resume
@@ -58,7 +58,7 @@ def account_view(
     """
     budget = form.planned.budget
     spent, noted = account.spent, account.limit_record_rho
-    then = spent if paid else Spent.together([spent, Spent.by(form.planned)])
+    then = spent if paid else account.spent_after(form.planned)
     before, after = (one.record_rho * budget.records_factor for one in (spent, then))
     limit = typed_limit if noted is None else noted * budget.records_factor
     n_runs = plural(len(account.entries), "run")

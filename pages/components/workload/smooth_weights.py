@@ -17,11 +17,11 @@ from rpexplore.domain.smooth_rehearsal import SAME_NOISE
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.results.rehearsal import describe_smooth_change
 from rpexplore.results.second_plan import weights_from_release
+from rpexplore.results.smooth_choice import choose_smooth_weights
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import (
     describe_added,
     for_smooth_tables,
-    smooth_weights,
     weights_are_outdated,
 )
 from rpexplore.workload.smooth_weights import SmoothWeights
@@ -103,7 +103,13 @@ def _weights() -> SmoothWeights | None:
         if current().expected is None:
             expected_total_input()
             return None
-        return attempt(lambda: smooth_weights(current(), part_budget("tables")), show=st.info)
+        scenario = current()
+        budget = part_budget("tables")
+        choice = worked_out(choose_smooth_weights, scenario.workload, budget, scenario.expected)
+        if choice is None:
+            return None
+        st.markdown(escaped(choice.describe()))
+        return choice.weights
     st.caption(
         "For a second release of the same records: pairs of attributes that depend on each other "
         "in the first one have more of the budget. Only its noisy figures are looked at. In trials "

@@ -17,11 +17,13 @@ import pyarrow.parquet
 from rpexplore.common.file_kinds import ZIP
 from rpexplore.common.files import HEAD, as_utf8, file_bytes, kind_beside_text, utf8_text
 from rpexplore.common.processes import Progress, no_progress
+from rpexplore.common.spreadsheets import spreadsheet_kind
 from rpexplore.data.coding import as_text, of_known_type
 from rpexplore.data.files.csv_batches import csv_form
 from rpexplore.data.files.source import FileSource, file_errors, file_kind, record_files
 from rpexplore.data.files.statistics_batches import statistics_variables
 from rpexplore.domain.codebook import VARIABLES, attributes_from_csv
+from rpexplore.domain.codebook_columns import ForeignTable
 from rpexplore.domain.codebook_formats import (
     ENDING,
     Draft,
@@ -32,6 +34,7 @@ from rpexplore.domain.codebook_formats import (
 )
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.stated_schema import StatedSchema, chosen_schema, schemas_in_json
+from rpexplore.domain.table_codebooks import NoCodebookSheet
 from rpexplore.errors import DataError, DomainError
 
 # ---- The columns of a data file: their names, and, where a curator asks for it, the values they
@@ -308,7 +311,7 @@ class PackageFile:
         return _from_schema(chosen_schema(self.schemas, self.filename, name), self.filename)
 
 
-Recognised = CodebookFile | ColumnsFile | OwnFile | PackageFile | HierarchyFile
+Recognised = CodebookFile | ColumnsFile | OwnFile | PackageFile | HierarchyFile | ForeignTable
 
 
 def recognise(content: bytes, filename: str) -> Recognised:
@@ -320,7 +323,11 @@ def recognise(content: bytes, filename: str) -> Recognised:
     if _are_records(content, filename):
         return ColumnsFile(DATA_FILE, header_of_bytes(content, filename))
     if kind := dictionary_kind(content[:HEAD], filename):
-        return _from_draft(draft_of_file(content, filename), kind, filename, None)
+        try:
+            draft = draft_of_file(content, filename)
+        except NoCodebookSheet:
+            return ForeignTable.of(content, filename)
+        return _from_draft(draft, kind, filename, None)
     _refuse_no_text(content, filename)
     if filename.lower().endswith(ENDING):
         refuse_large(len(content), filename)
@@ -356,6 +363,9 @@ def recognise_path(path: Path) -> Recognised:
     except OSError as error:
         raise DomainError(f"{path} cannot be read ({error.strerror}); check the path.") from None
     if kind := dictionary_kind(head[:HEAD], path.name):
+        if spreadsheet_kind(path.name):
+            refuse_large(path.stat().st_size, path.name)
+            return recognise(file_bytes(path, str(path), DomainError), path.name)
         draft = draft_of_file(path, path.name)
         return _from_draft(draft, kind, path.name, path if file_kind(path.name) else None)
     head = as_utf8(head)

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,11 +12,13 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from rpexplore.common.file_kinds import PARQUET, refusal, refuse_records
+from rpexplore.common.file_kinds import PARQUET, ZIP, refusal, refuse_records
 from rpexplore.common.files import HEAD, as_utf8, kind_beside_text
 from rpexplore.common.json_fields import FieldError, loads
-from rpexplore.common.numbers import shown_few
-from rpexplore.data.files.columns import Recognised, recognise
+from rpexplore.common.numbers import shown, shown_few
+from rpexplore.common.processes import in_other_process
+from rpexplore.common.spreadsheets import numbered, sheets_of, spreadsheet_kind
+from rpexplore.data.files.columns import CodebookFile, Recognised, recognise
 from rpexplore.data.files.source import LEDGER, VERSION_LOGS, file_kind
 from rpexplore.domain.area_codebook import AREAS, fields_of_codebook, has_areas
 from rpexplore.domain.area_file import CODE, NAME, OF_NAMES, PARENT, columns_of_file
@@ -199,15 +202,30 @@ def _look_at(path: Path, most: int) -> tuple[Folder, int]:
 # one.
 
 
-CODEBOOK_ENDINGS = ("json", "csv", "xml", "hrc")
+CODEBOOK_ENDINGS = ("json", "csv", "xml", "hrc", "xlsx", "ods")
 """Of the names of codebooks and plans."""
 
 _CODEBOOK_COLUMNS = {"attribute", "value", "label", "group"}
+# Each a kind of sheet, by all columns that it may have; `codebook_of_sheets` reads them.
+_OF_VARIABLES = {"name", "label", "title"}
+_SHEET_COLUMNS = (
+    _CODEBOOK_COLUMNS,
+    {"value", "code", "label", "group"},
+    {*_OF_VARIABLES, "type", "values", "missing"},
+)
+_SHEET_MEMORY = 2 << 30  # bytes of a process that unpacks an upload; 1.2 GB when it begins
+_MOST_UNPACKED, _MOST_CELLS = 40_000_000, 2_000_000  # bytes of a part, and cells: as of all uploads
 _LINES = 1_000  # of a hierarchy in which columns are looked for
 
 
 def recognise_public(content: bytes, filename: str) -> Recognised:
     """`recognise` for a codebook or a plan; raises `DomainError` also for a file of records."""
+    if spreadsheet_kind(filename) and content.startswith(ZIP):
+        too_large = DomainError(f"{filename} needs too much memory; save it as CSV.")
+        try:
+            return in_other_process(_codebook_in_sheets, content, filename, ended=too_large)
+        except MemoryError:
+            raise too_large from None
     content = as_utf8(content)
     refuse_records(content, filename)
     if not kind_beside_text(content[:HEAD]):
@@ -220,6 +238,31 @@ def recognise_public(content: bytes, filename: str) -> Recognised:
         if not text.startswith("<"):
             _refuse_columns(text, filename)
     return recognise(content, filename)
+
+
+def _codebook_in_sheets(content: bytes, filename: str) -> CodebookFile:
+    """The codebook in a spreadsheet that has nothing else, in a process of its own."""
+    if sys.platform == "linux":
+        import resource  # here, as Windows has no such module
+
+        resource.setrlimit(resource.RLIMIT_DATA, (_SHEET_MEMORY, _SHEET_MEMORY))
+    sheets = sheets_of(
+        content, filename, DomainError, most_bytes=_MOST_UNPACKED, most_cells=_MOST_CELLS
+    )
+    for name, rows in sheets.items():
+        header = next((cells for _, cells in numbered(rows)), [])
+        columns = {column.strip().lower() for column in header} - {""}
+        if not any(columns <= known for known in _SHEET_COLUMNS):
+            kind = (
+                f"a spreadsheet whose sheet {shown(name)!r} has a record in each row, as far as "
+                "its columns tell (a sheet of a codebook has attribute, value, label and group, or "
+                "name, type, values, label and missing)"
+            )
+            raise refusal(filename, kind)
+    codebook = recognise(content, filename)
+    if not isinstance(codebook, CodebookFile):
+        raise DomainError(f"{filename} has no sheet with values of attributes; add one.")
+    return codebook
 
 
 def refuse_records_beside(codebook: bytes, filename: str, beside: Mapping[str, bytes]) -> None:

@@ -134,6 +134,8 @@ class AreaPlan(AreaDesign, CertifiedPlan):
         # A record is in one area of each level, and a person in as many as he has records. Of each
         # residual and level: the largest precision of any area, as if the areas it is in had it.
         most = self.budget.max_records_per_person or 1
+        if self.budget.replaces:  # each of them in another area, before and after
+            most *= 2
         precisions, numbers = [], []
         for start, stop in pairwise(self.groups.starts.tolist()):
             largest = np.max(self.multiples[:, start:stop], axis=1)[self.of_residual]
@@ -321,8 +323,16 @@ def exact_plan(
     return _proven(unproven)
 
 
+def charged_closure(closure: Closure, budget: Budget) -> Closure:
+    """The closure of the tables of areas at the costs of a budget's neighbours."""
+    if closure.by_residual == budget.replaces:
+        return closure
+    return closure.replacing_by_residual(replaces=budget.replaces, in_areas=budget.replaces)
+
+
 def with_budget(plan: AreaPlan, budget: Budget) -> AreaPlan:
     """The plan with another budget: the same shares of it, and the same proof."""
+    plan = replace(plan, closure=charged_closure(plan.closure, budget))
     at_one = plan.exact_record_cost / plan.unit
     unit = rounded_down(budget.record_privacy_cost / at_one)
     cost = unit * at_one * budget.records_factor

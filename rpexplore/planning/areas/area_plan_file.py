@@ -188,6 +188,9 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
     closure = Closure.of(nowhere.tables)
     strategies = strategies_from_json(content, nowhere.tables)
     closure = closure.with_strategies(nowhere.tables, strategies)
+    budget = Budget.from_json(content["budget"])
+    if budget.replaces:
+        closure = closure.replacing_by_residual(replaces=True, in_areas=True)
     residuals = columns(content, "residuals", ("profile", "factor"))
     n_profiles = 1 + max(indices(residuals["profile"], 2**31, "profile"), default=-1)
     of_residual = indices_by_first_use(residuals["profile"], n_profiles, "profile of a residual")
@@ -211,7 +214,7 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
     return {
         "workload": workload,
         "loss": loss,
-        "budget": Budget.from_json(content["budget"]),
+        "budget": budget,
         "uniform": content["uniform_levels"],
         "closure": closure,
         "loss_rows": rows,
@@ -389,6 +392,8 @@ def profile_costs(closure: Closure, of_residual: np.ndarray, factors: np.ndarray
     for attribute, strategy in closure.strategies.items():
         factors_of_attributes[attribute] = strategy.cost_factor
     of_residuals = closure.exact_product(factors_of_attributes, np.arange(len(closure)))
+    if closure.by_residual:
+        of_residuals = of_residuals * 2 * closure.replaced_shares
     costs = [Fraction(0)] * (int(np.max(of_residual)) + 1)
     for residual, profile in enumerate(of_residual.tolist()):
         costs[profile] += of_residuals[residual] * int(factors[residual])

@@ -17,7 +17,12 @@ from rpexplore.planning.areas.area_loss import (
     profiles_of,
     table_weights,
 )
-from rpexplore.planning.areas.area_plan import AreaPlan, exact_plan, with_budget
+from rpexplore.planning.areas.area_plan import (
+    AreaPlan,
+    charged_closure,
+    exact_plan,
+    with_budget,
+)
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.solvers import (
     AreaCapped,
@@ -31,7 +36,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.planning.planner import refuse_weights, rho_with_allowance, typed_above
 from rpexplore.planning.solvers.solution import report_gap
-from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.budget import ADD_REMOVE, Budget
 
 # ---- Area planner: (tables in areas, loss, budget) → plan. Never sees a record.
 
@@ -97,7 +102,7 @@ def plan_areas(
         tolerance = _SUM_TOLERANCE if isinstance(loss, SumOfVariances) else _TOLERANCE
     with one_thread():
         groups = AreaGroups.of(workload.tree, workload.kinds)
-        closure = _measured_closure(workload, loss, on_progress)
+        closure = charged_closure(_measured_closure(workload, loss, on_progress), budget)
         rows = LossRows.of(workload.tables, closure, loss)
         if not workload.tables.is_marginals and len(rows) * len(groups) > _MOST_NUMBERS:
             raise PlanError(
@@ -256,6 +261,7 @@ def minimum_area_budget(
     *,
     max_records_per_person: int | None = None,
     unit_noun: str | None = None,
+    neighbours: str = ADD_REMOVE,
     tolerance: float | None = None,
     uniform_levels: bool = False,
     on_progress: Progress = no_progress,
@@ -266,6 +272,7 @@ def minimum_area_budget(
         workload: The tables of each area, each with a target: its largest standard error.
         max_records_per_person: Most records of a person, who then is the privacy unit.
         unit_noun: The word for that unit, as in `Budget`.
+        neighbours: As of a `Budget`.
         tolerance: Relative gap to the smallest possible budget at which the search may end; 3e-3
             if left out.
         uniform_levels: Whether all areas of a level get the same noise, which takes more budget.
@@ -296,14 +303,20 @@ def minimum_area_budget(
                 "The smallest budget is the one for the targets of all tables, and the table "
                 f"{table} has none; give it a target, such as 20."
             )
+    unit = Budget(
+        rho=1,
+        max_records_per_person=max_records_per_person,
+        neighbours=neighbours,
+        unit_noun=unit_noun,
+    )
     at_one = plan_areas(
         workload,
         loss=MaxVariance(relative_to="target"),
-        budget=Budget(rho=1, max_records_per_person=max_records_per_person, unit_noun=unit_noun),
+        budget=unit,
         tolerance=tolerance,
         uniform_levels=uniform_levels,
         on_progress=on_progress,
     )
     # Variances are inversely proportional to the budget.
     rho = Fraction(rho_with_allowance(at_one.loss_value))
-    return with_budget(at_one, at_one.budget.of_unit(rho=typed_above(rho)))
+    return with_budget(at_one, unit.of_unit(rho=typed_above(rho)))

@@ -71,6 +71,8 @@ class Closure:
     by_residual
                whether neighbours replace a record, and each residual is charged the most that this
                costs in it (`replaced_shares`): tables of levels, amounts, aggregations
+    in_areas   then also: whether each area has these residuals of its own, so that the two records
+               may be in different ones, and no total is public
     least_cost what a residual costs at least in a search; 0 elsewhere, as for the total that is
                public
     """
@@ -91,6 +93,7 @@ class Closure:
     replacement: Replacement | None = None
     panel: Panel | None = None
     by_residual: bool = False
+    in_areas: bool = False
     least_cost: float = 0.0
 
     @classmethod
@@ -203,24 +206,24 @@ class Closure:
         }
         tables = np.repeat(np.arange(len(workload)), np.diff(self.incidence.indptr))
         members = self.members[self.incidence.indices]
+        spread = np.array([*(basis.spread_sum for basis in of_bases), 1.0])
+        total = np.array([*(basis.total_sum for basis in of_bases), 1.0])
         data = np.ones(len(tables))
-        for attribute in workload.used:
-            column = np.flatnonzero(workload.members[tables] == attribute) // max(
-                workload.members.shape[1], 1
-            )
-            if attribute in in_trees:
-                first = in_trees[attribute].numbers[0]
-                count = len(in_trees[attribute].numbers)
-                own = members[column] - first + 1
-                place = np.max(np.where((own > 0) & (own <= count), own, 0), axis=1, initial=0)
-                data[column] *= means[attribute][place]
-                continue
-            where = workload.members[tables[column]] == attribute
-            bases = workload.attribute_basis_index[tables[column]][where]
-            inside = np.any(members[column] == attribute, axis=1)
-            spread = np.array([basis.spread_sum for basis in of_bases])
-            total = np.array([basis.total_sum for basis in of_bases])
-            data[column] *= np.where(inside, spread[bases], total[bases])
+        by_place = [np.ascontiguousarray(places) for places in members.T]
+        for column in range(workload.members.shape[1]):  # of the attributes of a table, or −1
+            own = np.take(workload.members[:, column], tables)
+            bases = np.take(workload.attribute_basis_index[:, column], tables)
+            inside = np.zeros(len(tables), dtype=bool)
+            for places in by_place:
+                inside |= places == own
+            factors = np.where(inside, spread[bases], total[bases])
+            for attribute, tree in in_trees.items():
+                rows = np.flatnonzero(own == attribute)
+                blocks = members[rows] - tree.numbers[0] + 1
+                is_own = (blocks > 0) & (blocks <= len(tree.numbers))
+                place = np.max(np.where(is_own, blocks, 0), axis=1, initial=0)
+                factors[rows] = means[attribute][place]
+            data *= factors
         closure = replace(
             self,
             incidence=sparse.csr_array(
@@ -264,12 +267,14 @@ class Closure:
         costs = self.full_cost_factor if panel is None else panel.cost_factors(self)
         return replace(self, panel=panel, privacy_cost_factor=costs)
 
-    def replacing_by_residual(self, *, replaces: bool, least_cost: float = 0.0) -> "Closure":
+    def replacing_by_residual(
+        self, *, replaces: bool, least_cost: float = 0.0, in_areas: bool = False
+    ) -> "Closure":
         """This closure where neighbours replace a record, each residual charged by itself; or not.
 
-        least_cost: of a residual, for searches
+        least_cost: of a residual, for searches; in_areas: of tables that each area has
         """
-        closure = replace(self, by_residual=replaces, least_cost=least_cost)
+        closure = replace(self, by_residual=replaces, in_areas=in_areas, least_cost=least_cost)
         if closure.prices is not None:
             return closure.with_prices(closure.prices)
         return replace(closure, privacy_cost_factor=closure.full_cost_factor)
@@ -286,7 +291,8 @@ class Closure:
         Fractions, object[n_residuals]; 0 of the total. Of a residual of one attribute it is δ, the
         largest ‖R e_u − R e_v‖² / 2β; of several the largest δ of its attributes, at least 1. Where
         records of different kinds cost different things, 1 + ν in the place of δ, with ν the
-        largest −cos of the angle of two columns (docs/guarantees.md, "Replacing a record").
+        largest −cos of the angle of two columns (docs/guarantees.md, "Replacing a record"). In
+        areas it is at least 1: two records in different ones move a residual of each.
         """
         shares = [Fraction(int(n), max(int(n) - 1, 1)) for n in self.sizes.tolist()]
         for number, strategy in self.strategies.items():
@@ -298,7 +304,7 @@ class Closure:
         largest = np.max(ranks[self.members], axis=1, initial=-1)
         in_order = [shares[number] for number in order]
         alone = np.array([*in_order, Fraction(0)], dtype=object)[largest]
-        several = np.count_nonzero(self.members >= 0, axis=1) > 1
+        several = self.in_areas | (np.count_nonzero(self.members >= 0, axis=1) > 1)
         return np.where(several, np.maximum(alone, Fraction(1)), alone)
 
     @property
@@ -310,7 +316,7 @@ class Closure:
     def is_public(self) -> np.ndarray:
         """Which residuals are the same for all neighbours: bool[n_residuals]."""
         if self.by_residual:
-            return np.count_nonzero(self.members >= 0, axis=1) == 0
+            return (np.count_nonzero(self.members >= 0, axis=1) == 0) & (not self.in_areas)
         if self.replacement is None:
             return np.zeros(len(self), dtype=bool)
         return is_exact(self, self.exact_totals)

@@ -43,7 +43,7 @@ FREE_NOISE = 1e-9
 """σ² of the total, which is public: whole-number noise of this variance is 0, for all one can see
 (another number has a probability below 10^−10^8)."""
 
-MOST_TRIED = 1 << 18  # numbers of attributes of each group in D
+MOST_TRIED = 1 << 22  # numbers of attributes of each group in D: five sizes of 20 attributes each
 _ALIKE_DIGITS = 6  # of what attributes that may be alike have in common
 _CLOSE = 1e-6  # of bound and dearest change: no other grouping is looked for
 _FLIPS = 1000

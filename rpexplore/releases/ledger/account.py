@@ -1,7 +1,5 @@
 """Account: what a ledger's chain of events says of a dataset, and what its limit allows."""
 
-import json
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
@@ -10,17 +8,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rpexplore.common.json_fields import check_keys, loads
-from rpexplore.common.numbers import Exact, exact_fraction, exact_text
-from rpexplore.common.text import joined, rounded
+from rpexplore.common.numbers import exact_fraction, exact_text
+from rpexplore.common.text import joined
 from rpexplore.data.source import own_names, place_in_name
 from rpexplore.errors import LedgerError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
-from rpexplore.privacy import conversions
-from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget, exact_totals_text
+from rpexplore.privacy.budget import exact_totals_text
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.privacy.discrete_noise import GaussianClaim
 from rpexplore.releases.approvals import ApprovalDemand, demand_as_noted
+from rpexplore.releases.ledger.spent import ADDED_OR_REMOVED, Neighbours, Spent, total_of
 
 # ---- Events of a ledger: their kinds, and what the content of each kind holds.
 
@@ -65,16 +63,20 @@ KINDS: dict[str, dict[str, Any]] = {
 # What it may hold as well.
 _OPTIONAL = {
     "run": {"noise": list},
-    "elsewhere": {"ledger_id": str, "record_rho": str | None, "limit": str | None, "demands": list},
+    "elsewhere": {
+        "ledger_id": str,
+        "record_rho": str | None,
+        "limit": str | None,
+        "demands": list,
+        "unit": str,
+    },
+    "forgotten": {"unit": str},
     "merged": {"digests": list},
 }
 _MOST_KEPT = 1 << 14  # events that were read, for the next look
-FINEST, MOST_AMOUNT = 10**400, 10**100
-"""Amounts that texts hold: `exact_fraction` reads 1e-400, and a ρ is below 5e99."""
 IN_APPROVAL = ("sha256", "name", "key", "approved")
 IN_NOISE = ("mu_squared", "shift", "factor")
 """(μ², Λ, U) of a run whose noise is all Gaussian and of scales that its plan states."""
-_CLAIMED_AT = "1e-6"  # the δ near which such a claim is about the best
 
 
 @dataclass(frozen=True)
@@ -171,20 +173,6 @@ def amount_of(text: str) -> Fraction:
     return exact_fraction(text, "the amount in the ledger")
 
 
-def total_of(amounts: Iterable[Fraction]) -> Fraction:
-    """The sum; exact, but rounded up to 400 decimals where it would be of longer numbers.
-
-    No plan costs such amounts, but whoever books on a server may enter them, and sums of a few
-    would have more digits than Python reads.
-    """
-    total = Fraction(0)
-    for amount in amounts:
-        total += amount
-        if total.denominator > FINEST:
-            total = Fraction(math.ceil(total * FINEST), FINEST)
-    return total
-
-
 def noted_amount(amount: Fraction | None) -> str | None:
     """An amount as an event holds it, which holds none for nothing.
 
@@ -200,10 +188,6 @@ _HOW_TO_CHANGE = (
     "Whoever answers for these records can change the limit, with the command “rpexplore ledger”."
 )
 
-# Behind the privacy unit of runs whose neighbours replace records: units of older runs have none.
-_REPLACED = "; neighbours replace records"
-_KEEPING = "; neighbours keep the exact totals "  # behind it these, as JSON
-
 # What an entry has as its event holds it.
 _IN_ENTRY = ("started", "plan_sha256", "output", "data_bytes", "data_modified", "user")
 
@@ -216,80 +200,6 @@ class NotedApproval:
     name: str
     key: str
     approved: str
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What some runs on the same records spent together, for one record.
-
-    claim        of the noise of all of them; None where some run has none that is known
-    n_runs, n_without
-                 how many there are, and how many of them have no claim
-    """
-
-    record_rho: Fraction
-    claim: GaussianClaim | None
-    n_runs: int = 1
-    n_without: int = 0
-
-    @classmethod
-    def by(cls, plan: Plan | PartPlan) -> "Spent":
-        """What a run of a plan spends."""
-        claim = None
-        # In a panel a person costs less than m² times a record: what one costs is known by ρ.
-        if plan.noise is not None and plan.budget.period is None:
-            of_record = plan.noise.for_one_record(plan.budget.records_factor)
-            claim = of_record.claim_at(_CLAIMED_AT)
-            if claim is not None:  # as an entry has it
-                claim = GaussianClaim.from_texts(claim.to_texts())
-        return cls(plan.record_rho, claim, 1, int(claim is None))
-
-    @classmethod
-    def together(cls, runs: Iterable["Spent"]) -> "Spent":
-        """The sum. Runs that have no claim leave ρ alone for all (docs/guarantees.md)."""
-        runs = [run for run in runs if run.record_rho]
-        claims = [run.claim for run in runs if run.claim is not None]
-        is_known = 0 < len(claims) == len(runs)
-        return cls(
-            total_of(run.record_rho for run in runs),
-            GaussianClaim.composed(claims) if is_known else None,
-            sum(run.n_runs for run in runs),
-            sum(run.n_without for run in runs),
-        )
-
-    def epsilon(self, delta: Exact, n_records: int = 1) -> float:
-        """The smallest proven ε for somebody with so many records, rounded up."""
-        of_zcdp = conversions.epsilon_from_rho(self.record_rho * n_records**2, delta)
-        if self.claim is None or not of_zcdp:
-            return of_zcdp
-        return self.claim.of_records(n_records).epsilon(delta, of_zcdp)
-
-    def epsilon_text(self, budget: Budget) -> str:
-        """ε for the privacy unit of a budget, at its δ or the usual one; "" for nothing."""
-        rho = self.record_rho * budget.records_factor
-        if not 0 < rho < conversions.MOST_RHO:
-            return ""
-        delta = budget.stated_delta or conversions.USUAL_DELTAS[0]
-        epsilon = self.epsilon(delta, budget.max_records_per_person or 1)
-        return conversions.epsilon_at_delta(epsilon, delta)
-
-    def proof_for(self, budget: Budget) -> str:
-        """`proof` of `epsilon_text`."""
-        delta = budget.stated_delta or conversions.USUAL_DELTAS[0]
-        return self.proof(delta, budget.max_records_per_person or 1)
-
-    def proof(self, delta: Exact, n_records: int = 1) -> str:
-        """Which of the two proofs `epsilon` is from, to go behind it."""
-        of_zcdp = conversions.epsilon_from_rho(self.record_rho * n_records**2, delta)
-        if self.claim is not None and self.epsilon(delta, n_records) < of_zcdp:
-            mu = rounded(self.claim.of_records(n_records).mu, 4, "up")
-            return f"by the noise itself, with μ = {mu}"
-        if self.n_without and self.n_runs > 1:
-            return (
-                f"by the sum of ρ, as {self.n_without} of {self.n_runs} runs state no claim of "
-                "their noise"
-            )
-        return "by ρ alone"
 
 
 @dataclass(frozen=True)
@@ -308,12 +218,11 @@ class LedgerEntry:
     manifest_sha256: str = ""
     approvals: tuple[NotedApproval, ...] = ()
     n_demanded: int = 0  # approvals, when it was booked
-    neighbours: str = ADD_REMOVE  # that its ρ is for, as in a `Budget`
-    exact: tuple[tuple[str, ...], ...] = ()  # the totals that these neighbours keep, likewise
+    kind: Neighbours = ADDED_OR_REMOVED  # the neighbours that its ρ is for
     claim: GaussianClaim | None = None  # of its noise, for one record; None: ρ alone is known
 
     @property
-    def spent(self) -> "Spent":
+    def spent(self) -> Spent:
         """What it spent."""
         return Spent(self.record_rho, self.claim, 1, int(self.claim is None))
 
@@ -338,11 +247,15 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class KnownBounds:
-    """What was spent on some records, and what binds further runs on them; None: not known."""
+    """What was spent on some records, and what binds further runs on them; None: not known.
+
+    neighbours  of whose change the spent ρ is
+    """
 
     spent_record_rho: Fraction | None = None
     limit_record_rho: Fraction | None = None
     demands: tuple[ApprovalDemand, ...] = ()
+    neighbours: Neighbours = ADDED_OR_REMOVED
 
     def noted(self, before: "KnownBounds") -> dict[str, Any]:
         """What a note of them holds behind one of `before`: no unchanged list once more."""
@@ -351,6 +264,8 @@ class KnownBounds:
             content["limit"] = noted_amount(self.limit_record_rho)
         if self.demands != before.demands:
             content["demands"] = [asdict(demand) for demand in self.demands]
+        if self.neighbours != before.neighbours:
+            content["unit"] = self.neighbours.unit
         return content
 
     @classmethod
@@ -368,6 +283,7 @@ class KnownBounds:
             amount("record_rho", before.spent_record_rho),
             amount("limit", before.limit_record_rho),
             demands,
+            Neighbours.of(content["unit"]) if "unit" in content else before.neighbours,
         )
 
 
@@ -376,12 +292,19 @@ class Forgotten:
     """A ledger that some records were charged in, and that is lost and given up.
 
     record_rho  what is known to have been spent in it, for one record
+    kind        the neighbours that this is for
     """
 
     ledger: Elsewhere
     record_rho: Fraction
     user: str
     noted: str
+    kind: Neighbours = ADDED_OR_REMOVED
+
+    @property
+    def spent(self) -> Spent:
+        """What is known to have been spent in it."""
+        return Spent(self.record_rho, None, 1, 1)
 
     def is_noted_as(self, noted: Elsewhere) -> bool:
         """Whether a note means this ledger, and not a later one of the same name."""
@@ -413,14 +336,44 @@ class Account:
     is_closed: bool = False
 
     @property
+    def neighbours(self) -> Neighbours:
+        """What all runs together promise something about: the neighbours of the last one, or,
+        where runs of several kinds came together, changes that are small for each of them."""
+        return Neighbours.common(self._kinds)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether runs for several kinds of neighbours came together, so that none may follow."""
+        return len(self._kinds) > 1
+
+    @property
     def spent_record_rho(self) -> Fraction:
-        return total_of(entry.record_rho for entry in (*self.entries, *self.forgotten))
+        """What all runs cost together, for one change of `neighbours`."""
+        runs = (*self.entries, *self.forgotten)
+        return self.neighbours.total_of((one.kind, one.record_rho) for one in runs)
 
     @property
     def spent(self) -> Spent:
-        """What all runs spent together, with what they prove."""
-        gone = [Spent(lost.record_rho, None, 1, 1) for lost in self.forgotten]
-        return Spent.together([*(entry.spent for entry in self.entries), *gone])
+        """What all runs spent together, with what they prove, for one change of `neighbours`."""
+        common = self.neighbours
+        return Spent.together(
+            one.spent.of_records(common.n_changes_of(one.kind))
+            for one in (*self.entries, *self.forgotten)
+            if one.record_rho
+        )
+
+    def spent_after(self, plan: Plan) -> Spent:
+        """What all runs and one of this plan spend together, for neighbours of all of them."""
+        own = Neighbours.by(plan.budget)
+        common = Neighbours.common([own, *self._kinds])
+        before = self.spent.of_records(common.n_changes_of(self.neighbours))
+        return Spent.together([before, Spent.by(plan).of_records(common.n_changes_of(own))])
+
+    @property
+    def _kinds(self) -> tuple[Neighbours, ...]:
+        """Each kind of neighbours that something was spent for, the last run's first."""
+        spent = (one.kind for one in (*self.forgotten, *self.entries)[::-1] if one.record_rho)
+        return tuple(dict.fromkeys(spent))
 
     @property
     def limit_record_rho(self) -> Fraction | None:
@@ -447,7 +400,9 @@ class Account:
     @property
     def known(self) -> KnownBounds:
         """What another ledger notes of it."""
-        return KnownBounds(self.spent_record_rho, self.limit_record_rho, self.approval_demands)
+        return KnownBounds(
+            self.spent_record_rho, self.limit_record_rho, self.approval_demands, self.neighbours
+        )
 
 
 def account_of_names(
@@ -486,7 +441,7 @@ def account_of_names(
                 record_rho=rho,
                 state="started",
                 claim=claim,
-                **_neighbours_noted(content["unit"]),
+                kind=Neighbours.of(content["unit"]),
                 **facts,
             )
         elif event.kind == "elsewhere":
@@ -506,6 +461,7 @@ def account_of_names(
                 amount_of(content["record_rho"] or "0"),
                 content["user"],
                 content["noted"],
+                Neighbours.of(content.get("unit", "")),
             )
             account = replace(
                 account,
@@ -597,75 +553,47 @@ def _set(
         terms.append((own, term))
 
 
-def noted_unit(budget: Budget) -> str:
-    """The privacy unit of a run as its event holds it, with the neighbours that are not usual."""
-    if budget.exact:
-        return f"{budget.unit}{_KEEPING}{json.dumps(budget.exact, ensure_ascii=False)}"
-    return budget.unit + (_REPLACED if budget.replaces else "")
-
-
-def _neighbours_noted(unit: str) -> dict[str, Any]:
-    """The neighbours of a run, of a unit that `noted_unit` wrote."""
-    _, keeping, totals = unit.partition(_KEEPING)
-    if keeping:
-        return {"neighbours": REPLACE, "exact": tuple(map(tuple, json.loads(totals)))}
-    return {"neighbours": REPLACE if unit.endswith(_REPLACED) else ADD_REMOVE}
-
-
-_Kind = tuple[str, tuple[tuple[str, ...], ...]]
-
-
 def check_neighbours(account: Account, plan: Plan | PartPlan) -> None:
     """Raise `LedgerError` for a run for other neighbours than those of the runs before.
 
     Their ρ does not add up. One that adds or removes a record says of a replaced one, which is
     removed and another added, that it is 4ρ; one for replaced records says nothing of added ones.
     What changes so that exact totals stay is two replaced records at most, and keeps fewer totals,
-    too. What was spent in a ledger that is lost is taken to be for added or removed ones.
+    too.
     """
-    own: _Kind = (plan.budget.neighbours, plan.budget.exact)
-    spent: dict[_Kind, Fraction] = {}
-    for entry in account.entries:
-        kind = (entry.neighbours, entry.exact)
-        spent[kind] = spent.get(kind, Fraction(0)) + entry.record_rho
-    lost = total_of(lost.record_rho for lost in account.forgotten)
-    if lost:
-        spent[ADD_REMOVE, ()] = spent.get((ADD_REMOVE, ()), Fraction(0)) + lost
-    others = [kind for kind, rho in spent.items() if rho and kind != own]
+    own = Neighbours.by(plan.budget)
+    spent = [(one.kind, one.record_rho) for one in (*account.entries, *account.forgotten)]
+    others = list(dict.fromkeys(kind for kind, rho in spent if rho and kind != own))
     if not others:
         return
-    spent[own] = spent.get(own, Fraction(0)) + plan.record_rho
-    does = joined([_does(kind) for kind in others])
+    common = Neighbours.common([own, *others])
+    together = common.total_of([*spent, (own, plan.record_rho)])
     texts = (
-        f"The dataset {account.dataset!r} has runs for neighbours that {does}, and those of this "
-        f"plan {_does(own)}; the {'two ' if len(others) == 1 else ''}kinds are not added up. "
+        f"The dataset {account.dataset!r} has runs for neighbours that "
+        f"{joined([kind.does for kind in others])}, and those of this "
+        f"plan {own.does}; the {'two ' if len(others) == 1 else ''}kinds are not added up. "
         "Together they would promise "
     )
-    totals = {total for _, exact in spent for total in exact}
-    added, replaced = (spent.get((kind, ()), Fraction(0)) for kind in (ADD_REMOVE, REPLACE))
-    if totals:
-        # An exchange between two records replaces both: 2² ρ, or as added and removed ones 4² ρ.
-        together = sum(spent.values()) + 3 * replaced + 15 * added
+    if account.is_mixed:
+        remedy = (
+            "Accounts of several kinds came together here, so that no run can follow; release "
+            "records apart that have runs of one kind."
+        )
+    elif others[0].exact or own.exact:
+        remedy = "Plan with the same exact totals (--exact) and neighbours as before."
+    else:
+        remedy = f"Plan with --neighbours {others[0].kind}."
+    if common.exact:
         raise LedgerError(
             f"{texts}{rho_text(together, 4, 'up')} for changes that keep all totals of "
-            f"{exact_totals_text(sorted(totals))} (a run for replaced records counts four times, "
-            "one for added or removed records sixteen times), and nothing about others. Plan with "
-            "the same exact totals (--exact) and neighbours as before."
+            f"{exact_totals_text(common.exact)} (a run for replaced records counts four times, "
+            f"one for added or removed records sixteen times), and nothing about others. {remedy}"
         )
-    together = 4 * added + replaced
     raise LedgerError(
         f"{texts}{rho_text(together, 4, 'up')} for one replaced record (a run for added or "
-        "removed records counts four times), and nothing about one that is added or removed. Plan "
-        f"with --neighbours {others[0][0]}."
+        "removed records counts four times), and nothing about one that is added or removed. "
+        f"{remedy}"
     )
-
-
-def _does(kind: _Kind) -> str:
-    """What neighbours of a kind do, behind "that"."""
-    neighbours, exact = kind
-    if exact:
-        return f"keep the exact totals of {exact_totals_text(exact)}"
-    return "replace a record" if neighbours == REPLACE else "add or remove a record"
 
 
 def check_limit(

@@ -25,17 +25,16 @@ from rpexplore.releases.ledger.account import (
     Event,
     KnownBounds,
     LedgerEntry,
-    Spent,
     account_of_names,
     check_limit,
     check_neighbours,
     ledger_id,
     ledger_ids,
-    noted_unit,
 )
 from rpexplore.releases.ledger.chain import LedgerTransaction
 from rpexplore.releases.ledger.ledger_database import ENGINE, LedgerDatabase
 from rpexplore.releases.ledger.ledger_file import LedgerFile
+from rpexplore.releases.ledger.spent import Spent, noted_unit
 from rpexplore.releases.manifest import now
 
 # ---- Where a ledger is kept, and how that is named: the path of a file, or postgresql:NAME.

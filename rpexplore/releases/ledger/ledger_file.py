@@ -136,7 +136,7 @@ def _make(path: Path) -> None:
     _clear_drafts(path)
     try:
         draft.unlink(missing_ok=True)  # of a process that had the same number
-        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o664))
         with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
             # Without a journal, which would be left behind, or be somebody else's.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")

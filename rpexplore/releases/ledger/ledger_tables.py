@@ -24,8 +24,9 @@ from rpexplore.data.engines.postgres_servers import CONNECT_DEFAULTS, OWN_NAMES
 from rpexplore.data.source import AT_MACHINE, HOLDS, LIES_IN, TABLE_IN_TABLE
 from rpexplore.errors import DataError
 from rpexplore.releases.approvals import MOST
-from rpexplore.releases.ledger.account import FINEST, IN_APPROVAL, KINDS, MOST_AMOUNT
+from rpexplore.releases.ledger.account import IN_APPROVAL, KINDS
 from rpexplore.releases.ledger.chain import START, Row
+from rpexplore.releases.ledger.spent import FINEST, MOST_AMOUNT
 
 SCHEMA, VERSION = "rpexplore_ledger", 6
 READABLE = (1, 2, 3, 4, 5, 6)
@@ -241,7 +242,10 @@ BEGIN
         AND ARRAY(SELECT json_object_keys(as_written) AS key ORDER BY key) IN (
             ARRAY(SELECT jsonb_object_keys(wanted) AS key ORDER BY key),
             ARRAY(SELECT jsonb_object_keys(wanted) AS key
-                UNION ALL SELECT 'noise' WHERE of_kind = 'run' ORDER BY key))
+                UNION ALL SELECT 'noise' WHERE of_kind = 'run' ORDER BY key),
+            ARRAY(SELECT jsonb_object_keys(wanted) AS key
+                UNION ALL SELECT 'unit' WHERE of_kind = 'forgotten' ORDER BY key))
+        AND (given -> 'unit' IS NULL OR jsonb_typeof(given -> 'unit') = 'string')
         -- (μ², Λ, U): no less than ρ has it, above 0, and above 1.
         AND (given -> 'noise' IS NULL OR (
             SELECT count(*) = 3 AND bool_and(jsonb_typeof(text) = 'string')

@@ -36,7 +36,6 @@ from rpexplore.releases.ledger.account import (
     merged_digests,
     merged_ids,
     noted_amount,
-    total_of,
 )
 from rpexplore.releases.ledger.chain import (
     LedgerTransaction,
@@ -53,6 +52,7 @@ from rpexplore.releases.ledger.overlaps import (
     remember,
     search,
 )
+from rpexplore.releases.ledger.spent import Neighbours, total_of
 from rpexplore.releases.manifest import now
 
 # ---- A ledger that is lost for good. What the notes tell of it is all that is known.
@@ -107,9 +107,12 @@ def forget(ledger: Ledger, source: Source, lost: str | Path) -> Account:
     ]
     known += [
         KnownBounds(
-            total_of(account.spent_record_rho for account in merged),
+            Neighbours.common([one.neighbours for one in merged]).total_of(
+                (one.neighbours, one.spent_record_rho) for one in merged
+            ),
             account.limit_record_rho,
             account.approval_demands,
+            Neighbours.common([account.neighbours for account in merged]),
         )
         for account in merged
     ]
@@ -143,7 +146,7 @@ def _forget_lost_entries(ledger: Ledger, source: Source) -> Account:
         known = [one.known for one in looked.noted if one.name == ledger.name]
         names, about = source.names(ledger.store.folder), {"ledger": ledger.name}
         with ledger.store.transaction() as events:
-            left = account_of_names(events.events, names, ledger.store.folder).spent_record_rho
+            left = account_of_names(events.events, names, ledger.store.folder).known
             about["ledger_id"] = ledger_id(events.events)
             _note_known(events, names, about, known, left)
     except BaseException:
@@ -158,16 +161,23 @@ def _note_known(
     names: Sequence[str],
     about: Mapping[str, str],
     known: Sequence[KnownBounds],
-    left: Fraction = Fraction(0),
+    left: KnownBounds | None = None,
 ) -> None:
     """Add that a ledger, or some of its entries, is given up, and what notes tell of it.
 
     left: what was spent by entries that are there
     """
-    spent = max((one.spent_record_rho or Fraction(0) for one in known), default=Fraction(0))
+    left = left or KnownBounds()
+    common = Neighbours.common([one.neighbours for one in (*known, left) if one.spent_record_rho])
+
+    def spent_in(one: KnownBounds) -> Fraction:
+        return common.total_of([(one.neighbours, one.spent_record_rho or Fraction(0))])
+
+    spent = max(map(spent_in, known), default=Fraction(0))
     limits = [one.limit_record_rho for one in known if one.limit_record_rho is not None]
-    amount = noted_amount(max(spent - left, Fraction(0)))
-    events.add("forgotten", note_of(names, **about, record_rho=amount))
+    amount = noted_amount(max(spent - spent_in(left), Fraction(0)))
+    unit = {"unit": common.unit} if common.suffix else {}
+    events.add("forgotten", note_of(names, **about, record_rho=amount, **unit))
     _bind(events, names, min(limits, default=None))
     for demand in dict.fromkeys(demand for one in known for demand in one.demands):
         _bind(events, names, None, demand.n, demand.allowed_signers)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 
 import pandas as pd
@@ -35,6 +34,7 @@ from rpexplore.releases.ledger.account import (
 )
 from rpexplore.releases.ledger.chain import End, LostEntriesError, seen_end
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, elsewhere_text
+from rpexplore.releases.ledger.spent import Neighbours
 
 # ---- One account for the same records: nobody adds up what is charged in two ledgers, or in
 # parts.
@@ -383,7 +383,7 @@ def _ledger_named(name: str) -> Ledger | None:
     return None
 
 
-def note_account(ledger: Ledger, source: Source, coming: Fraction | None = None) -> bool:
+def note_account(ledger: Ledger, source: Source, coming: Plan | None = None) -> bool:
     """Note in which ledger some records are charged, where it is found from them afterwards.
 
     In the user's memory, and beside the records in folders that can be written to; there with what
@@ -391,7 +391,7 @@ def note_account(ledger: Ledger, source: Source, coming: Fraction | None = None)
     again when more is entered. Raises `LedgerError`, also if something is about to be charged and
     it can be noted nowhere.
 
-    coming: what is about to be charged for one record
+    coming: the plan of a run that is about to be charged
     """
     events = ledger.store.read_events()
     own_id = ledger_id(events)
@@ -399,7 +399,7 @@ def note_account(ledger: Ledger, source: Source, coming: Fraction | None = None)
     try:
         remember(ledger, own_id, frozenset(source.names(_ROOT)))
     except OSError:
-        if coming and not others and not _is_led_to(ledger, source):
+        if coming is not None and not others and not _is_led_to(ledger, source):
             raise _no_note(ledger, source) from None
     if others:
         folder = ledger.store.folder
@@ -407,8 +407,10 @@ def note_account(ledger: Ledger, source: Source, coming: Fraction | None = None)
 
         def note(other: Ledger, events: Sequence[Event]) -> None:
             known = account_of_names(events, names, folder).known
-            if coming:
-                known = replace(known, spent_record_rho=(known.spent_record_rho or 0) + coming)
+            if coming is not None:
+                spent = (known.spent_record_rho or 0) + coming.record_rho
+                neighbours = Neighbours.by(coming.budget)  # as those before, or it is refused
+                known = replace(known, spent_record_rho=spent, neighbours=neighbours)
             other.note_elsewhere(source, ledger, events, known)
 
         for other in others:

@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.domain.ordered_values import Dates
-from rpexplore.results.formats.export import Column, Export, ExportedTable
+from rpexplore.results.formats.export import Export, ExportedTable
+from rpexplore.results.formats.export_columns import Column
 
 Value: TypeAlias = tuple[str, str]
 """Code and label."""

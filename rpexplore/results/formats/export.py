@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unicodedata import combining, normalize
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -18,149 +17,42 @@ import pyarrow.compute as pc
 from rpexplore.common.numbers import exact_text, float_at_least, shown_value
 from rpexplore.common.processes import Progress, in_order, no_progress
 from rpexplore.common.text import capitalised, is_text, joined, text_of_path, without_formula
-from rpexplore.domain import result_schema
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.area_tree import TOP
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import (
-    ADAPTIVE,
-    CV,
     EMPTY_NOTE,
     IMPOSSIBLE_NOTE,
-    NOTE,
     OWN_COUNT,
-    OWN_COUNTS,
-    PUBLISHABLE,
-    QUALITY,
     RECORDS,
-    RELEASED,
-    SMOOTH,
     STATUS,
     Role,
     Schema,
     frame_of,
 )
 from rpexplore.errors import ReleaseError
-from rpexplore.privacy.budget import ADD_REMOVE, exact_totals_text
+from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.privacy.conversions import epsilon_from_rho, epsilon_texts, rho_text
 from rpexplore.releases.adaptive_release import LEAST_ERROR, bound_sentence
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_cells import CsvWriter, csv_decimals
 from rpexplore.results.formats.crosstab import TOTALS
+from rpexplore.results.formats.export_columns import (
+    Column,
+    attribute_names,
+    columns_of_table,
+    safe_name,
+)
 from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.formats.languages import ENGLISH, Language
 from rpexplore.results.measurement_source import Spent, sources_of, spent
 from rpexplore.results.results import AnyResults, load_any_results
-from rpexplore.results.shares import SHARE, SHARE_ERROR
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# ---- The columns of exported tables, under names that every format takes.
-#
-# Codebooks may name an attribute in any way ("marital status", "région"); files for other programs
-# may not. There a name has letters, digits and underscores of ASCII, begins with a letter, and is
-# another one whatever the case. An attribute has the same name in every table.
-
-
-_TAKEN = {
-    one.name
-    for one in (
-        *RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], NOTE, CV, QUALITY, PUBLISHABLE, STATUS,
-        SHARE, SHARE_ERROR,
-    )
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of an exported table.
-
-    name       in the export
-    title      in the release, which may be any text
-    role       what it is, see `result_schema`
-    attribute  whose code or label it is; "" for others
-    meaning    of the column, as a sentence
-    texts      all that a column of codes or labels holds, in the order of the cells; else empty
-    whole      the text of the row that is of all values of the attribute; "" for none
-    parents    the group that each text lies directly within, of those that lie in one
-    """
-
-    name: str
-    title: str
-    role: Role
-    attribute: str = ""
-    meaning: str = ""
-    texts: tuple[str, ...] = ()
-    whole: str = ""
-    parents: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def is_number(self) -> bool:
-        return self.role in result_schema.NUMBERS
-
-    @property
-    def is_required(self) -> bool:
-        """Whether every row has a text: areas of some levels may have no names."""
-        return bool(self.texts) and "" not in self.texts
-
-    @property
-    def names_cells(self) -> bool:
-        """Whether it holds codes or labels."""
-        return self.role in ("code", "label")
-
-
-def attribute_names(attributes: Sequence[str]) -> dict[str, str]:
-    """The name of each attribute in exports, so that its label has one as well: NAME_label."""
-    taken = set(_TAKEN)
-    names = {}
-    for attribute in attributes:
-        name = safe_name(attribute, taken, "attribute", endings=("", "_label"))
-        names[attribute] = name
-        taken |= {name.lower(), f"{name}_label".lower()}
-    return names
-
-
-def safe_name(
-    text: str, taken: Iterable[str] = (), fallback: str = "name", endings: Sequence[str] = ("",)
-) -> str:
-    """A name for a text, which with none of these endings is among those taken (lower case)."""
-    letters = "".join(sign for sign in normalize("NFKD", text) if not combining(sign))
-    plain = re.sub(r"[^A-Za-z0-9]+", "_", letters).strip("_")
-    if not re.match("[A-Za-z]", plain):
-        plain = f"{fallback}_{plain}".strip("_")
-    name, number = plain, 1
-    while any(f"{name}{ending}".lower() in taken for ending in endings):
-        number += 1
-        name = f"{plain}_{number}"
-    return name
-
-
-def columns_of_table(
-    schema: Schema, names: Mapping[str, str], titles: Mapping[str, str]
-) -> list[Column]:
-    """The columns of a table, without their texts.
-
-    Args:
-        schema: Of the table in the folder of results.
-        names: Of each attribute in exports, see `attribute_names`.
-        titles: What the codebook calls attributes at length, where it does.
-    """
-    columns = []
-    for stored in schema.columns:
-        name, meaning = stored.name, stored.meaning
-        if stored.names_cells:
-            name = names[stored.attribute] + ("_label" if stored.role == "label" else "")
-            if (title := titles.get(stored.attribute)) is not None:
-                says = "what a row counts" if stored.role == "code" else "what its codes are called"
-                meaning = f"{title}: {says}."
-        about = name, stored.name, stored.role, stored.attribute, meaning
-        columns.append(Column(*about, whole=stored.whole, parents=stored.parents))
-    return columns
-
 
 # ---- Exports: copies of finished tables under names that all formats take, and what is known of
 # them.
@@ -334,7 +226,6 @@ class Export:
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
             "distinct values": any(one.distinct for one in sources_of(self.results)),
             "panels": self._unit_in(ENGLISH) != self._spent.unit,
-            "releases whose neighbours replace records or keep exact totals": self.replaces,
         }
         for what, is_there in whats.items():
             if is_there:
@@ -360,11 +251,9 @@ class Export:
         language, paragraphs = self.language, dict[str, None]()
         whom = language.unit(self._spent.unit_noun or "person")
         noisy = [language.text("noisy_replaced" if self.replaces else "noisy", **whom)]
-        if self._spent.exact:  # in English only, as what neighbours replace
-            noisy.append(
-                f"Only the totals of {exact_totals_text(self._spent.exact)} are exact: they have "
-                "no noise, and whatever they tell is not protected."
-            )
+        if self._spent.exact:
+            totals = language.joined([" × ".join(total) for total in self._spent.exact])
+            noisy.append(language.text("only_exact", totals=totals))
         for part in self.results.readers:
             own = [*noisy, language.text("noise_size")]
             if part.is_smooth or part.is_biased:
@@ -395,8 +284,9 @@ class Export:
             epsilons = epsilon_texts(lambda delta: epsilon_from_rho(total.rho, delta), None)
         else:
             epsilons = self.results.plan.epsilon_texts  # by its own noise
+        key = "guarantee_replaced" if self.replaces else "guarantee"
         guarantee = text(
-            "guarantee",
+            "guarantee_exact" if total.exact else key,
             rho=self.language.number(rho_text(total.rho)),
             unit=self._unit_in(self.language),
             epsilons=text("between").join(

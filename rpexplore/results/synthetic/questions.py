@@ -37,6 +37,7 @@ _POPULATION = 100_000  # records that conditions are first looked up in
 _FITTING_ROUNDS = (
     12  # of a table of in and out to its margins; 100 moved none of 300 answers by 10⁻⁶
 )
+_FITTED_TO = 1e-6  # of an answer, by which a round may still change it
 _SMALLEST = 1e-9  # count, that is divided by
 _MOST_ATTRIBUTES = 6  # of rehearsed questions; of more the error is that of so many
 _MOST_ASKED = 10  # attributes of a question: there are 2¹⁰ cells, in and out of each selection
@@ -59,7 +60,7 @@ _FITTED, _REHEARSED = 0.75, 0.9  # shares of the work
 
 @dataclass(frozen=True)
 class ModelAnswer(Answer):
-    """The answer of a model: biased, with an error from rehearsed questions of its kind.
+    """The answer of a model: biased, with an error from simulated questions of its kind.
 
     The interval has each count of which the value is within 95 % errors of a count of that size,
     so that it is longer upwards.
@@ -71,7 +72,7 @@ class ModelAnswer(Answer):
         """What the answer rests on, in sentences."""
         return (
             "By a model: no table of the release has these attributes together. The value is "
-            "biased; its error comes from rehearsed questions with as many attributes, and holds "
+            "biased; its error comes from simulated questions with as many attributes, and holds "
             "if the model does."
         )
 
@@ -250,12 +251,16 @@ class _Population:
                 within = condition[index]
                 part = np.tensordot(part, np.stack([~within, within], 1).astype(float), (0, 0))
             margins.append((rest, np.expand_dims(part, rest)))
+        asked_cell, before = (1,) * len(asked), np.inf
         for _ in range(_FITTING_ROUNDS):
             for rest, margin in margins:
-                table = table * (
-                    margin / np.maximum(table.sum(axis=rest, keepdims=True), _SMALLEST)
-                )
-        return float(table[(1,) * len(asked)])
+                sums = np.add.reduce(table, rest, keepdims=True)
+                table *= margin / np.maximum(sums, _SMALLEST)
+            count = float(table[asked_cell])
+            if abs(count - before) <= _FITTED_TO * max(count, 1.0):
+                break
+            before = count
+        return float(table[asked_cell])
 
     def _shares(self, condition: Condition) -> np.ndarray:
         """Share of the population out of and in each selection, float64[2, …, 2], none of them 0.

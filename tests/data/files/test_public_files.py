@@ -2,8 +2,11 @@
 
 import gzip
 import hashlib
+import io
 import json
+import zipfile
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -85,6 +88,38 @@ def test_codebooks_are_taken():
     assert isinstance(hierarchy, HierarchyFile)
     with pytest.raises(DomainError, match="one level"):
         recognise_public(b"12\n13\n14\n", "codes.hrc")
+
+
+def workbook(**sheets: list[list[str]]) -> bytes:
+    book, content = openpyxl.Workbook(), io.BytesIO()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(content)
+    return content.getvalue()
+
+
+def test_spreadsheets_are_taken_if_all_sheets_are_codebooks():
+    values = [["attribute", "value", "label"], ["sex", "1", "men"], ["sex", "2", "women"]]
+    one_attribute = [["Code", "Label"], ["1", "North"], ["2", "South"]]
+    taken = recognise_public(workbook(codes=values, region=one_attribute), "c.xlsx")
+    assert isinstance(taken, CodebookFile)
+    assert taken.domain.names == ("sex", "region")
+    with pytest.raises(DomainError, match=r"whose sheet 'people' has a record in each row"):
+        recognise_public(workbook(codes=values, people=[["age", "sex"], ["12", "1"]]), "c.xlsx")
+    with pytest.raises(DomainError, match="no sheet with values of attributes"):
+        recognise_public(workbook(codes=[["name", "label"], ["sex", "Sex"]]), "c.xlsx")
+
+
+def test_spreadsheets_that_unpack_to_much_are_refused():
+    content = io.BytesIO(workbook(codes=[["attribute", "value"], ["sex", "1"]]))
+    with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/sharedStrings.xml", b"<sst>" + b" " * 50_000_000 + b"</sst>")
+    assert len(content.getvalue()) < 1_000_000
+    with pytest.raises(DomainError, match="more than any codebook"):
+        recognise_public(content.getvalue(), "c.xlsx")
 
 
 def areas(content: bytes, **stated) -> bytes:

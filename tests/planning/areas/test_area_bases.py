@@ -53,7 +53,7 @@ def gram_of(plan: AreaPlan) -> np.ndarray:
                     matrix = plan.closure.strategies[index].matrix
                     factor = matrix.T @ matrix
             part = np.kron(part, factor)
-        for within, group in zip(incidence(TREE), plan.groups.of_area, strict=True):
+        for within, group in zip(incidence(plan.workload.tree), plan.groups.of_area, strict=True):
             variance = plan.exact_variance(residual, int(group))
             if variance is not None:
                 gram = gram + float(1 / variance) * np.kron(np.outer(within, within), part)

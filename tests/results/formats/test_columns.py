@@ -10,7 +10,7 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.result_schema import RELEASED, Schema
 from rpexplore.releases.table_cells import label_columns, schema_of_cells
-from rpexplore.results.formats.export import attribute_names, columns_of_table
+from rpexplore.results.formats.export_columns import attribute_names, columns_of_table
 
 AWKWARD = ["sex", "SEX", "sex label", "sex_label", "value", "value_is", "§", "1", "年齢", "é", "é"]
 NAME = st.one_of(st.sampled_from(AWKWARD), st.text(min_size=1).filter(str.strip))

@@ -8,7 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rpexplore.results.formats.export import Column, Export, ExportedTable, Format
+from rpexplore.results.formats.export import Export, ExportedTable, Format
+from rpexplore.results.formats.export_columns import Column
 
 FILE = "croissant.json"
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"

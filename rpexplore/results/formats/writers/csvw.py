@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rpexplore.results.formats.export import (
-    Column,
     Export,
     ExportedTable,
     Format,
@@ -18,6 +17,7 @@ from rpexplore.results.formats.export import (
     frequency_of,
     units_of,
 )
+from rpexplore.results.formats.export_columns import Column
 
 FILE = "csv-metadata.json"
 _SDMX = "http://purl.org/linked-data/sdmx/2009"  # its words as linked data

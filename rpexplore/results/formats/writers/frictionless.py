@@ -8,7 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rpexplore.results.formats.export import MOST_LISTED, Column, Export, ExportedTable, Format
+from rpexplore.results.formats.export import MOST_LISTED, Export, ExportedTable, Format
+from rpexplore.results.formats.export_columns import Column
 
 FILE = "datapackage.json"
 

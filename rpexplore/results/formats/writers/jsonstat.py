@@ -21,9 +21,9 @@ from rpexplore.results.formats.export import (
     ExportedTable,
     Format,
     decimals_of,
-    safe_name,
     statuses_of,
 )
+from rpexplore.results.formats.export_columns import safe_name
 
 FOLDER = "jsonstat"
 _FIGURE = "figure"  # the dimension of the figures

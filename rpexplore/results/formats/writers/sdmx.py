@@ -24,16 +24,15 @@ from rpexplore.domain.result_schema import Role, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.table_cells import CsvWriter
 from rpexplore.results.formats.export import (
-    Column,
     Export,
     ExportedTable,
     Format,
     decimals_of,
     frequency_of,
-    safe_name,
     statuses_of,
     units_of,
 )
+from rpexplore.results.formats.export_columns import Column, safe_name
 from rpexplore.results.formats.languages import ENGLISH
 from rpexplore.results.formats.sdmx_structure import (
     CONF_STATUS,

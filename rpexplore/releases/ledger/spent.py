@@ -1,0 +1,221 @@
+"""What runs spent together, and for whom: sums of ρ, claims of their noise, kinds of neighbours."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from rpexplore.common.json_fields import FieldError, loads
+from rpexplore.common.numbers import Exact
+from rpexplore.common.text import rounded
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
+from rpexplore.privacy import conversions
+from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget, exact_totals_text
+from rpexplore.privacy.discrete_noise import GaussianClaim
+
+FINEST, MOST_AMOUNT = 10**400, 10**100
+"""Amounts that texts hold: `exact_fraction` reads 1e-400, and a ρ is below 5e99."""
+_CLAIMED_AT = "1e-6"  # the δ near which such a claim is about the best
+
+# Behind the privacy unit of runs whose neighbours replace records: units of older runs have none.
+_REPLACED = "; neighbours replace records"
+_KEEPING = "; neighbours keep the exact totals "  # behind it these, as JSON
+_RECORD = "one record"
+_OF_EXACT = f"{_RECORD}{_KEEPING}"  # no other unit has exact totals
+
+
+def total_of(amounts: Iterable[Fraction]) -> Fraction:
+    """The sum; exact, but rounded up to 400 decimals where it would be of longer numbers.
+
+    No plan costs such amounts, but whoever books on a server may enter them, and sums of a few
+    would have more digits than Python reads.
+    """
+    total = Fraction(0)
+    for amount in amounts:
+        total += amount
+        if total.denominator > FINEST:
+            total = Fraction(math.ceil(total * FINEST), FINEST)
+    return total
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What some runs on the same records spent together, for one record.
+
+    claim        of the noise of all of them; None where some run has none that is known
+    n_runs, n_without
+                 how many there are, and how many of them have no claim
+    """
+
+    record_rho: Fraction
+    claim: GaussianClaim | None
+    n_runs: int = 1
+    n_without: int = 0
+
+    @classmethod
+    def by(cls, plan: Plan | PartPlan) -> "Spent":
+        """What a run of a plan spends."""
+        claim = None
+        # In a panel a person costs less than m² times a record: what one costs is known by ρ.
+        if plan.noise is not None and plan.budget.period is None:
+            of_record = plan.noise.for_one_record(plan.budget.records_factor)
+            claim = of_record.claim_at(_CLAIMED_AT)
+            if claim is not None:  # as an entry has it
+                claim = GaussianClaim.from_texts(claim.to_texts())
+        return cls(plan.record_rho, claim, 1, int(claim is None))
+
+    @classmethod
+    def together(cls, runs: Iterable["Spent"]) -> "Spent":
+        """The sum. Runs that have no claim leave ρ alone for all (docs/guarantees.md)."""
+        runs = [run for run in runs if run.record_rho]
+        claims = [run.claim for run in runs if run.claim is not None]
+        is_known = 0 < len(claims) == len(runs)
+        return cls(
+            total_of(run.record_rho for run in runs),
+            GaussianClaim.composed(claims) if is_known else None,
+            sum(run.n_runs for run in runs),
+            sum(run.n_without for run in runs),
+        )
+
+    def of_records(self, n_records: int) -> "Spent":
+        """The same for a change of so many records."""
+        claim = None if self.claim is None else self.claim.of_records(n_records)
+        return replace(self, record_rho=self.record_rho * n_records**2, claim=claim)
+
+    def epsilon(self, delta: Exact, n_records: int = 1) -> float:
+        """The smallest proven ε for somebody with so many records, rounded up."""
+        of_zcdp = conversions.epsilon_from_rho(self.record_rho * n_records**2, delta)
+        if self.claim is None or not of_zcdp:
+            return of_zcdp
+        return self.claim.of_records(n_records).epsilon(delta, of_zcdp)
+
+    def epsilon_text(self, budget: Budget) -> str:
+        """ε for the privacy unit of a budget, at its δ or the usual one; "" for nothing."""
+        rho = self.record_rho * budget.records_factor
+        if not 0 < rho < conversions.MOST_RHO:
+            return ""
+        delta = budget.stated_delta or conversions.USUAL_DELTAS[0]
+        epsilon = self.epsilon(delta, budget.max_records_per_person or 1)
+        return conversions.epsilon_at_delta(epsilon, delta)
+
+    def proof_for(self, budget: Budget) -> str:
+        """`proof` of `epsilon_text`."""
+        delta = budget.stated_delta or conversions.USUAL_DELTAS[0]
+        return self.proof(delta, budget.max_records_per_person or 1)
+
+    def proof(self, delta: Exact, n_records: int = 1) -> str:
+        """Which of the two proofs `epsilon` is from, to go behind it."""
+        of_zcdp = conversions.epsilon_from_rho(self.record_rho * n_records**2, delta)
+        if self.claim is not None and self.epsilon(delta, n_records) < of_zcdp:
+            mu = rounded(self.claim.of_records(n_records).mu, 4, "up")
+            return f"by the noise itself, with μ = {mu}"
+        if self.n_without and self.n_runs > 1:
+            return (
+                f"by the sum of ρ, as {self.n_without} of {self.n_runs} runs state no claim of "
+                "their noise"
+            )
+        return "by ρ alone"
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """How data sets differ that runs must hardly tell apart.
+
+    kind   "add-remove" or "replace"
+    exact  the totals that stay, as in a `Budget`
+    """
+
+    kind: str = ADD_REMOVE
+    exact: tuple[tuple[str, ...], ...] = ()
+
+    @classmethod
+    def common(cls, kinds: Sequence["Neighbours"]) -> "Neighbours":
+        """What runs of all these kinds promise something about.
+
+        A replaced record is one removed and one added, but not the other way round. A change that
+        keeps more totals keeps fewer, too.
+        """
+        if len(set(kinds)) == 1:
+            return kinds[0]
+        totals = tuple(sorted({total for one in kinds for total in one.exact}))
+        replaces = totals or any(one.kind == REPLACE for one in kinds)
+        return cls(REPLACE if replaces else ADD_REMOVE, totals)
+
+    def n_changes_of(self, kind: "Neighbours") -> int:
+        """How many changes of another kind one of these is, at most.
+
+        An exchange between two records that keeps totals replaces both.
+        """
+        if self == kind or kind.exact:
+            return 1
+        n_replaced = 2 if self.exact else 1
+        return n_replaced if kind.kind == REPLACE else 2 * n_replaced
+
+    def total_of(self, spent: Iterable[tuple["Neighbours", Fraction]]) -> Fraction:
+        """What amounts of ρ, each for other neighbours, are together for one change of these."""
+        return total_of(rho * self.n_changes_of(kind) ** 2 for kind, rho in spent if rho)
+
+    @classmethod
+    def by(cls, budget: Budget) -> "Neighbours":
+        """Those of a budget."""
+        return cls(budget.neighbours, budget.exact)
+
+    @classmethod
+    def of(cls, unit: str) -> "Neighbours":
+        """Those of a unit that `noted_unit` or `unit` wrote.
+
+        A text that these have not written, as a server may be given, is of the usual neighbours;
+        and so is a unit with the name of an attribute that reads like what is behind units.
+        """
+        if unit.startswith(_OF_EXACT) and (exact := _exact_totals(unit.removeprefix(_OF_EXACT))):
+            return cls(REPLACE, exact)
+        return cls(REPLACE if unit.endswith(_REPLACED) else ADD_REMOVE)
+
+    @property
+    def suffix(self) -> str:
+        """What they add to a unit, as an event holds it; "" for the usual ones."""
+        if self.exact:
+            return f"{_KEEPING}{json.dumps(self.exact, ensure_ascii=False)}"
+        return _REPLACED if self.kind == REPLACE else ""
+
+    @property
+    def unit(self) -> str:
+        """The unit of one record, as an event holds it."""
+        return f"{_RECORD}{self.suffix}"
+
+    @property
+    def does(self) -> str:
+        """What they do, behind "that"."""
+        if self.exact:
+            return f"keep the exact totals of {exact_totals_text(self.exact)}"
+        return "replace a record" if self.kind == REPLACE else "add or remove a record"
+
+    @property
+    def change(self) -> str:
+        """One change, in a list of what was spent: "for one record, replaced"."""
+        if self.exact:
+            return f"for one record, around the exact totals of {exact_totals_text(self.exact)}"
+        return "for one record, replaced" if self.kind == REPLACE else "for one record"
+
+
+ADDED_OR_REMOVED = Neighbours()
+
+
+def noted_unit(budget: Budget) -> str:
+    """The privacy unit of a run as its event holds it, with the neighbours that are not usual."""
+    return budget.unit + Neighbours.by(budget).suffix
+
+
+def _exact_totals(text: str) -> tuple[tuple[str, ...], ...] | None:
+    """The exact totals that `Neighbours.suffix` wrote as JSON; None for any other text."""
+    try:
+        totals = loads(text)
+    except FieldError:
+        return None
+    names = totals if isinstance(totals, list) else [None]
+    names = [name for total in names for name in (total if isinstance(total, list) else [None])]
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(map(tuple, totals))

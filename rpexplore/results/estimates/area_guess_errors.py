@@ -1,0 +1,118 @@
+"""Expected errors of best guesses for areas, level by level, before any record is read.
+
+What best guesses gain depends on how much areas differ from the areas around them, and nobody knows
+that before the run: every figure is given for areas that differ by chance alone and for areas whose
+shares differ by half as well. The truth may be outside, but never above the unbiased error by much:
+how areas differ is estimated from what was measured (docs/mathematics.md §15.11).
+"""
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.domain.area_tree import AreaRange
+from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
+from rpexplore.planning.areas.area_design import AreaDesign
+from rpexplore.results.estimates.area_cells import cells_of
+from rpexplore.results.estimates.area_guesses import (
+    SIZES,
+    BestGuesses,
+    CellNoise,
+    Family,
+    tables_with_errors,
+)
+from rpexplore.results.estimates.whole_areas import known_totals
+
+_DIFFERING = 0.5  # CV between areas of the share that a cell has of them
+
+
+def guess_errors_by_level(
+    plan: AreaDesign, expected: ExpectedCounts, *, cv_limit: float = CV_LIMIT
+) -> pd.DataFrame:
+    """One row a level: root mean square errors of its area of the median size.
+
+    Records are spread evenly over the areas without parts.
+
+    Args:
+        expected: How many records each cell of the other attributes is expected to hold in all
+            areas together, from public sources.
+        cv_limit: The largest coefficient of variation of a good cell.
+
+    Returns:
+        Columns: level, size (records of the area); unbiased, alike, differing: errors over the
+        cells of its tables, of unbiased counts and of best guesses where areas differ by chance
+        alone, and where their shares have a coefficient of variation of 50 % as well; people_… of
+        the same three: the share of records in good cells, mean over the tables.
+
+    Raises:
+        ReleaseError: If no best guesses can be made of the plan's tables.
+        WorkloadError: If the counts do not fit the plan's codebook, or the limit is none.
+    """
+    checked_cv_limit(cv_limit)
+    expected, tree, cells = expected.fitted(plan.domain), plan.workload.tree, cells_of(plan)
+    sizes = (tree.n_parts == 0).astype(float)
+    AreaRange.within(tree, 0, 0, 1, len(tree.levels) - 1).add_parts(sizes)
+    sizes *= expected.total / sizes[0]
+
+    def counts(attributes: tuple[int, ...]) -> np.ndarray:
+        own = expected.counts_of([plan.domain.attributes[index] for index in attributes])
+        return np.ravel(own) / expected.total
+
+    # τ m = m by chance alone; + (CV · m)² where shares differ as well.
+    by_chance = np.ones(len(SIZES) + 1)
+    spreads = {"alike": by_chance, "differing": by_chance + _DIFFERING**2 * np.append(0, SIZES)}
+    tables = tables_with_errors(plan, cells)
+    guesses = BestGuesses(tree, cells, _no_answers, known_totals(tree, {}), plan, tables, {}, {})
+    noises = [CellNoise.of_plan(plan, cells, level) for level in range(len(cells.attributes))]
+
+    def squared(name: str, area: int) -> np.ndarray:
+        """Of the cells of an area's tables, given those of the area that it lies in."""
+        level, parent = int(tree.level_of[area]), int(tree.parents[area])
+        if not level:
+            return guesses.top_errors[0].astype(float)
+        above, of_parent = squared(name, parent), counts(cells.attributes[level]) * sizes[parent]
+        first = int(tree.first_parts[parent])
+        parts = np.arange(first, first + int(tree.n_parts[parent]))
+        shares, groups, own = sizes[parts] / sizes[parent], plan.groups.of_area[parts], area - first
+        noise, group = noises[level], int(groups[own])
+        family = Family.of(noise, group, of_parent, spreads[name], len(parts))
+        alphas = np.mean(noise.below[:, [group]] / noise.below[:, groups], axis=0)
+        # Errors depend on what is measured by the totals alone: answers as they are expected.
+        answers = shares[:, None] * of_parent
+        _, variances = family.posterior(answers, answers, shares, alphas)
+        found = guesses.variances_of_parts(level, family, variances, above, shares)[own]
+        if len(parts) > 1:
+            alone = noise.below[noise.of[()], groups]
+            _, variance = family.totals(answers, alphas, sizes[parts], alone)
+            gain = variance[own] / variance.sum()
+            found[0] = variance[own] * (1 - gain) + gain**2 * above[0]
+        return found
+
+    rows = []
+    for level, noise in enumerate(noises):
+        areas = tree.level_slice(level)
+        order = np.argsort(sizes[areas], kind="stable")
+        area = areas.start + int(order[len(order) // 2])
+        group, of_tables = int(plan.groups.of_area[area]), [counts(each) for each in tables[level]]
+        unbiased = [
+            np.full(len(own), noise.table_variance(each, group))
+            for each, own in zip(tables[level], of_tables, strict=True)
+        ]
+        ends = np.cumsum([len(own) for own in of_tables])[:-1]
+        variances = {"unbiased": unbiased} | {
+            name: np.split(squared(name, area), ends) for name in spreads
+        }
+        row = {"level": tree.levels[level], "size": sizes[area]}
+        for name, found in variances.items():
+            row[name] = float(np.sqrt(np.mean([np.mean(own) for own in found])))
+            good = [
+                np.sum(own[np.sqrt(errors) <= cv_limit * own * sizes[area]])
+                for own, errors in zip(of_tables, found, strict=True)
+            ]
+            row[f"people_{name}"] = float(np.mean(good))
+        rows.append(row)
+    columns = ["unbiased", *spreads, *(f"people_{name}" for name in ("unbiased", *spreads))]
+    return pd.DataFrame(rows, columns=pd.Index(["level", "size", *columns]))
+
+
+def _no_answers(level: int, areas: slice) -> np.ndarray:
+    raise AssertionError("Nothing is measured before the run.")

@@ -1,0 +1,111 @@
+"""Attacks on sums of the ledger: runs whose ρ is for other neighbours are never added up as one."""
+
+import os
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.errors import LedgerError
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import plan_tables
+from rpexplore.releases.ledger.account import Account
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger.spent import Neighbours, noted_unit
+
+DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 3})
+
+
+def planned(domain: rp.Domain = DOMAIN, **of_budget) -> Plan:
+    tables = rp.Workload.all_up_to(domain, 2)
+    budget = rp.Budget(rho="1/2", **of_budget)
+    return Plan.of(plan_tables(tables, loss=rp.SumOfVariances(), budget=budget))
+
+
+ADDED, REPLACED = planned(), planned(neighbours="replace")
+OF_A, OF_B = planned(exact=["a"]), planned(exact=["b"])
+
+
+def account(data: Path) -> Account:
+    return Ledger.of(data).account(data)
+
+
+def records(folder: Path, name: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("a,b\n0,0\n1,2\n")
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "factors", "neighbours"),
+    [
+        (ADDED, REPLACED, (4, 1), Neighbours("replace")),
+        (REPLACED, ADDED, (1, 4), Neighbours("replace")),
+        (OF_A, REPLACED, (1, 4), Neighbours("replace", (("a",),))),
+        (ADDED, OF_A, (16, 1), Neighbours("replace", (("a",),))),
+        (OF_B, OF_A, (1, 1), Neighbours("replace", (("a",), ("b",)))),
+    ],
+)
+def test_what_came_together_is_summed_for_what_all_runs_protect(
+    first, second, factors, neighbours, tmp_path
+):
+    """Two files, each released alone, in a folder that is looked at whole."""
+    for name, plan in (("one.csv", first), ("two.csv", second)):
+        rp.release(plan, records(tmp_path / "data", name), tmp_path / f"out {name}")
+    whole = account(tmp_path / "data")
+    assert whole.neighbours == neighbours
+    expected = first.record_rho * factors[0] + second.record_rho * factors[1]
+    assert whole.spent_record_rho == whole.spent.record_rho == expected
+    for plan in (ADDED, REPLACED, OF_A, OF_B):
+        with pytest.raises(LedgerError, match="no run can follow"):
+            rp.dry_run(plan, tmp_path / "data", tmp_path / "out")
+    with pytest.raises(LedgerError, match="not below what is spent"):
+        Ledger.of(tmp_path / "data").set_limit(tmp_path / "data", expected * Fraction(99, 100))
+
+
+def test_a_lost_ledger_is_given_up_with_the_neighbours_of_its_runs(tmp_path):
+    """ρ for replaced records says nothing of added ones: it must not go on as if it did."""
+    data, named = records(tmp_path / "data", "one.csv"), tmp_path / "away" / "ledger.sqlite"
+    named.parent.mkdir()
+    rp.release(REPLACED, data, tmp_path / "out", ledger=named)
+    shutil.rmtree(named.parent)
+    Ledger.beside(data).forget(data, named)
+    assert account(data).neighbours == Neighbours("replace")
+    with pytest.raises(LedgerError, match="Plan with --neighbours replace"):
+        rp.dry_run(ADDED, data, tmp_path / "again")
+    rp.release(REPLACED, data, tmp_path / "again")
+    assert account(data).spent_record_rho == 2 * REPLACED.record_rho
+    (data.parent / FILENAME).rename(tmp_path / "kept")  # remembered as before
+    assert Ledger(tmp_path / "kept").account(data).neighbours == Neighbours("replace")
+
+
+NAMES = (
+    "q; neighbours keep the exact totals x",
+    '; neighbours keep the exact totals [["a"]]',
+    "q; neighbours replace records",
+    "one record; neighbours keep the exact totals ",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_name_of_an_attribute_is_taken_for_what_neighbours_do(name, tmp_path):
+    """The unit of a panel names an attribute, and a crafted codebook may call it anything."""
+    domain = rp.Domain.from_sizes({"a": 2, name: 3})
+    data = tmp_path / "records.csv"
+    data.write_text(f'a,"{name.replace(chr(34), chr(34) * 2)}"\n0,0\n1,2\n')
+    plan = planned(domain, period=name, max_records_per_person=2)
+    rp.release(plan, data, tmp_path / "out")
+    assert account(data).neighbours == Neighbours()
+    exact = planned(domain, exact=[name])
+    assert Neighbours.of(noted_unit(exact.budget)) == Neighbours("replace", ((name,),))
+
+
+def test_a_ledger_is_written_to_by_nobody_else_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        rp.release(ADDED, records(tmp_path / "data", "one.csv"), tmp_path / "out")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "data" / FILENAME).stat().st_mode & 0o002 == 0

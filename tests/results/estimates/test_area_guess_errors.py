@@ -1,0 +1,73 @@
+"""Expected errors of best guesses by level: beside simulated releases, and what must hold."""
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.results.estimates.area_cells import cells_of
+from rpexplore.results.estimates.area_guess_errors import guess_errors_by_level
+from rpexplore.results.estimates.area_guesses import SIZES, BestGuesses, tables_with_errors
+from rpexplore.results.estimates.whole_areas import known_totals
+
+TREE = rp.AreaTree.from_columns(
+    {"town": np.repeat([*"abcd"], 5), "block": np.tile([*"12345"], 4).astype(str)}
+)
+DOMAIN = rp.Domain.from_sizes({"sex": 2, "age": 4})
+TABLES = rp.Workload.all_up_to(DOMAIN, 2)
+PLAN = plan_areas(
+    rp.AreaWorkload.of_levels(TREE, dict.fromkeys(TREE.levels, TABLES)),
+    loss=rp.SumOfVariances(),
+    budget=rp.Budget(rho="0.3"),
+)
+
+
+def test_errors_are_those_of_simulated_releases_whose_areas_differ_by_chance():
+    """Blocks are drawn from a town, and answers from within them have the noise of the plan."""
+    expected = rp.ExpectedCounts.of_total(480)
+    errors = guess_errors_by_level(PLAN, expected).set_index("level")
+    cells, generator = cells_of(PLAN), np.random.default_rng(2)
+    spreads = {2: np.ones(len(SIZES) + 1)}
+    tables = tables_with_errors(PLAN, cells)
+    guesses = BestGuesses(
+        TREE, cells, lambda *_: np.empty(0), known_totals(TREE, {}), PLAN, tables, spreads, {}
+    )
+    areas = np.arange(TREE.starts[2], TREE.starts[2] + 5)
+    noise = guesses._noise(2)
+    group = int(PLAN.groups.of_area[areas[0]])
+    information = noise.entries(noise.information(group), np.arange(8), np.arange(8))
+    root = np.linalg.cholesky(np.linalg.inv(information))
+    above = np.full((1, 8), 15)
+    squares = []
+    for _ in range(100):
+        truth = np.stack([generator.multinomial(15, np.full(5, 0.2)) for _ in range(8)], axis=1)
+        answers = truth + generator.normal(size=(5, 8)) @ root.T
+        found, _ = guesses.counts_of_parts(2, areas, np.array([5]), above, answers)
+        of_tables = [
+            np.mean(cells.margin_on(found - truth, 2, attributes).astype(float) ** 2)
+            for attributes in tables[2]
+        ]
+        squares.append(np.mean(of_tables))
+    # The town's own error comes on top in the forecast, and rounding in the simulation.
+    simulated = np.sqrt(np.mean(squares))
+    assert simulated == pytest.approx(errors["alike"]["block"], rel=0.1)
+    assert simulated < 0.8 * errors["unbiased"]["block"]
+
+
+def test_guesses_gain_most_in_small_areas_that_are_alike():
+    errors = guess_errors_by_level(PLAN, rp.ExpectedCounts.of_total(4_000), cv_limit=0.5)
+    assert errors["level"].tolist() == list(TREE.levels)
+    np.testing.assert_allclose(errors["size"], [4_000, 1_000, 200])
+    assert np.all(errors["alike"] <= errors["differing"] * (1 + 1e-12))
+    assert np.all(errors["differing"] <= errors["unbiased"] * (1 + 1e-12))
+    gains = (errors["alike"] / errors["unbiased"]).to_numpy()
+    assert gains[0] == pytest.approx(1)
+    assert gains[2] < gains[1] < 1
+    assert np.all(errors["people_alike"] >= errors["people_unbiased"])
+
+
+def test_only_levels_with_guesses_have_errors():
+    asked = rp.AreaWorkload.of_levels(TREE, {TREE.levels[0]: TABLES, "town": TABLES})
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    errors = guess_errors_by_level(plan, rp.ExpectedCounts.of_total(100))
+    assert errors["level"].tolist() == list(TREE.levels[:2])
