@@ -324,6 +324,6 @@ def test_the_tour_counts_the_tables_as_the_app_does():
         counts.append(sum(names <= set(table) for table in tables))
     said = re.findall(
         r"2-way: (\d+)|attributes: (\d+)|all (\d+) tables|give the (\d+)",
-        sections("docs/tour.md")["A tour in ten minutes"].replace("\n   ", " "),
+        sections("docs/tour.md")["Try it in ten minutes"].replace("\n   ", " "),
     )
     assert ["".join(numbers) for numbers in said] == [str(count) for count in counts]
