@@ -21,6 +21,7 @@ def combine(
     noisy: options.Noisy = None,
     ledger: options.CombineLedger = None,
     escape_formulas: options.EscapeFormulas = False,
+    file_per_table: options.FilePerTable = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Combine releases of the same records into one.
@@ -45,7 +46,13 @@ def combine(
             marginals = inputs.noisy_from_options(load_unbiased(releases[0]).domain, noisy)
         on_progress("Combining them", 0.0)
         combined = combine(*parts, noisy=marginals, ledger=ledger)
-        write_combined(combined, out, escape_formulas=escape_formulas, on_progress=on_progress)
+        write_combined(
+            combined,
+            out,
+            escape_formulas=escape_formulas,
+            file_per_table=file_per_table,
+            on_progress=on_progress,
+        )
     spent, tables = combined.spent, combined.part("tables")
     remarks = [*combined.taken_over, *filter(None, map(left_aside, parts))]
     facts = {

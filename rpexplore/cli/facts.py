@@ -485,6 +485,8 @@ def account_text(account: "Account", ledger: str) -> str:
         "plan SHA-256": [run.plan_sha256[:12] + "…" for run in runs],
         "output": [run.output for run in runs],
     }
+    if account.is_mixed:
+        columns["for neighbours that"] = [run.kind.does for run in runs]
     if any(run.approvals for run in runs):
         columns["approved by"] = [", ".join(one.name for one in run.approvals) for run in runs]
     return f"{text}\n\n{text_table(columns, '>' + '<' * (len(columns) - 1))}"

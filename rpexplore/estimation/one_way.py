@@ -267,7 +267,7 @@ def largest_scale(baseline: np.ndarray) -> float:
 
 
 def learned_weights(
-    evidence: Sequence[np.ndarray], first: np.ndarray = FIRST_WEIGHTS
+    evidence: Sequence[np.ndarray] | np.ndarray, first: np.ndarray = FIRST_WEIGHTS
 ) -> np.ndarray:
     """The weight of each scale among tables with this log evidence, and the first weights.
 

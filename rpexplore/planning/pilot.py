@@ -72,8 +72,8 @@ def with_pilot(plan: Plan | PartPlan, share: Exact = DEFAULT_SHARE) -> Plan:
     refuse_unsuitable_for_pilot(tables.workload)
     if tables.closure.panel is not None or tables.closure.exact_totals:
         raise PlanError(
-            "A pilot is no plan of a panel or with exact totals by itself, whose periods or totals "
-            "its one-way tables would not have; leave it out."
+            "A pilot does not go with a panel or with exact totals, whose periods or totals its "
+            "one-way tables need not have; leave it out."
         )
     first = slice(n_pilot_residuals(tables.closure))
     # Where records are replaced: at least what the dearest replacement costs in them.

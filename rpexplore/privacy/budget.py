@@ -252,8 +252,9 @@ class Budget:
         if not self.replaces:
             return "neighbours add or remove it"
         if self.exact:
-            return f"neighbours differ by {self.change}; the totals of {self.exact_text} are exact"
-        return f"neighbours differ by {self.change}; the number of records is public"
+            return f"neighbours keep the totals of {self.exact_text}, which are exact"
+        what = "it" if self.max_records_per_person is None else "any of their records"
+        return f"neighbours replace {what}; the number of records is public"
 
     @property
     def public_text(self) -> str:

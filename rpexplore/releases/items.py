@@ -72,6 +72,10 @@ class Item:
         path = table_path(position, attributes)
         return cls(attributes, Path(path).name, n_rows, read, file=path, bound=bound)
 
+    def in_one_file(self, number: int) -> "Item":
+        """The same as one of the tables in one file (`packed_tables`), by its number there."""
+        return replace(self, file="tables", number=number)
+
     def of_part(self, kind: str) -> "Item":
         """The same as one among those of several parts of a release."""
         note = "adaptive" if kind == "rounds" else ""

@@ -25,7 +25,6 @@ import pyarrow.parquet
 
 from rpexplore.common.processes import in_order
 from rpexplore.domain.result_schema import NOTE, RELEASED, Column
-from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.table_cells import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
@@ -86,19 +85,18 @@ which cells no record can be in; None for none."""
 
 def write_packed(
     path: Path,
-    plan: TablePlan,
+    workload: Workload,
     tables: np.ndarray,
     labels_of: Callable[[int], Labels],
     figures_of: Callable[[int], Figures],
 ) -> Iterator[int]:
-    """Write these tables of a plan into one file; yields how many cells there are so far.
+    """Write these tables of a workload into one file; yields how many cells there are so far.
 
     Args:
         labels_of: The label columns of one of `workload.attribute_bases`.
         figures_of: The figures of the table at a position; called in threads.
     """
-    workload = plan.workload
-    schema = _schema(workload, tables, has_notes=bool(plan.domain.impossible))
+    schema = _schema(workload, tables, has_notes=bool(workload.domain.impossible))
     rows = partial(_rows, workload, schema, labels_of, figures_of)
     of_table: Any = [_TABLE.name]
     repeated: Any = [name for name in schema.names if name != _VALUE.name]

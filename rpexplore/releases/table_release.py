@@ -143,9 +143,8 @@ class TableRelease(PartRelease[TablePlan]):
             Item.of_table(position, names, int(cells[position]), partial(self.cells, position))
             for position, names in enumerate(self.table_names)
         ]
-        packed_file = PACKED.removesuffix(".parquet")
         return [
-            replace(item, file=packed_file, number=position) if position in packed else item
+            item.in_one_file(position) if position in packed else item
             for position, item in enumerate(tables)
         ] + [
             Item(
@@ -493,8 +492,8 @@ class TableWriter:
         if (entries := self._written.entries([PACKED])) is not None:
             return entries
         figures_of = self._figures_of
-        path, labels_of = self.folder / PACKED, self._labels.of
-        for n_cells in write_packed(path, self.plan, self.packed, labels_of, figures_of):
+        path, workload, labels_of = self.folder / PACKED, self.plan.workload, self._labels.of
+        for n_cells in write_packed(path, workload, self.packed, labels_of, figures_of):
             on_cells(n_cells)
         entries = [file_entry(self.folder, PACKED)]
         self._written.note(entries)

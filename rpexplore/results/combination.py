@@ -36,9 +36,16 @@ from rpexplore.releases.manifest import (
     read_manifest,
     save_manifest,
 )
+from rpexplore.releases.packed_tables import (
+    MOST_CELLS,
+    PACKED,
+    Figures,
+    packed_tables,
+    write_packed,
+)
 from rpexplore.releases.query_release import write_answers
-from rpexplore.releases.table_cells import BYTES_PER_CELL, files_of_tables
-from rpexplore.releases.table_release import TableRelease
+from rpexplore.releases.table_cells import BYTES_PER_CELL, TABLES, files_of_tables
+from rpexplore.releases.table_release import LabelsOfBases, TableRelease
 from rpexplore.results.combined_areas import CombinedAreas
 from rpexplore.results.combined_counts import CombinedCounts
 from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
@@ -65,6 +72,7 @@ from rpexplore.results.same_records import ReleaseId, refuse_other_records
 from rpexplore.results.synthetic.records import KIND as SYNTHETIC
 from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.results.unbiased import Estimates, read_arrays, sums_noun, write_arrays
+from rpexplore.workload.workload import Workload
 
 # ---- Combining
 
@@ -263,6 +271,8 @@ def _release_ids(part: PartReader) -> list[ReleaseId]:
 # ---- The folder of what is combined: like a release's, without a plan of its own.
 #
 # tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell
+# tables.parquet          instead of these, small tables where there are more than 100
+#                         (`packed_tables`), as a release has them
 #     estimates.json          domain, tables, and of each residual its attributes and exact σ²
 #     contributions.parquet   the contribution of each residual (residual: its place in the list of
 #                             estimates.json; cell: row-major; contribution: centred, float64)
@@ -291,11 +301,13 @@ def write_combined(
     output: str | Path,
     *,
     escape_formulas: bool = False,
+    file_per_table: bool = False,
     on_progress: Progress = no_progress,
 ) -> None:
     """Write the folder `output`, which must not exist yet; complete or not at all.
 
     escape_formulas: whether no text in CSV files begins as formulas of spreadsheets do
+    file_per_table: whether each table has files of its own, however many there are
 
     Raises `ReleaseError` for what cannot be written.
     """
@@ -308,18 +320,27 @@ def write_combined(
         sum(BYTES_PER_CELL * part.n_cells for part in (tables, areas) if part is not None), output
     )
     with new_tables_folder(output) as folder:
-        files = []
+        files, n_packed = [], 0
         if tables is not None:
             on_progress("Writing what the tables come from", 0.0)
             _write_estimates(tables, folder)
             files += [file_entry(folder, name) for name in (_ESTIMATES, _CONTRIBUTIONS)]
+            workload = Workload.of(tables.domain, tables.table_names)
+            packed = packed_tables(workload, file_per_table=file_per_table)
+            n_packed = len(packed)
+            if n_packed:
+                files.append(_write_packed(tables, workload, packed, folder, on_progress))
+            others = np.setdiff1d(np.arange(len(workload)), packed).tolist()
             files += write_tables(
                 folder,
                 tables.table_names,
                 lambda position: tables.cells(tables.table_names[position]),
                 on_progress,
                 escape_formulas=escape_formulas,
+                positions=others,
             )
+            if not others:
+                (folder / TABLES).rmdir()
         if areas is not None:
             areas.write(folder / "areas", on_progress)
             files += [
@@ -348,10 +369,31 @@ def write_combined(
             kinds=list(of_parts),
             empty="" if areas is None else areas.tree.empty_text,
             taken_over=combined.taken_over,
+            n_packed=n_packed,
+            has_others=tables is not None and n_packed < len(tables.table_names),
+            largest_packed=MOST_CELLS,
         )
         facts = {"finished": now(), **_facts_of(combined)}
         save_manifest(folder, KIND, facts, [*files, readme])
     on_progress("Finished", 1.0)
+
+
+def _write_packed(
+    tables: Estimates,
+    workload: Workload,
+    packed: np.ndarray,
+    folder: Path,
+    on_progress: Progress,
+) -> dict[str, Any]:
+    """Write these tables into one file; what the manifest says of it."""
+
+    def figures_of(position: int) -> Figures:
+        return tables.figures_of(tables.table_names[position])
+
+    labels_of = LabelsOfBases(workload).of
+    for n_cells in write_packed(folder / PACKED, workload, packed, labels_of, figures_of):
+        on_progress("Writing the tables", n_cells / tables.n_cells)
+    return file_entry(folder, PACKED)
 
 
 def load_combined(folder: str | Path) -> Any:
@@ -378,8 +420,11 @@ def load_combined(folder: str | Path) -> Any:
             if not {_ESTIMATES, _CONTRIBUTIONS} <= listed:
                 raise KeyError
             own = tuple(sources[number - 1] for number in of_parts["tables"])
-            tables = _read_estimates(folder, own)
-            files |= {_ESTIMATES: None, _CONTRIBUTIONS: None, **files_of_tables(tables.table_names)}
+            tables = _read_estimates(folder, own, in_one_file=PACKED in listed)
+            others = [i for i in range(len(tables.table_names)) if i not in tables.packed]
+            files |= {_ESTIMATES: None, _CONTRIBUTIONS: None}
+            files |= {PACKED: None} if tables.packed else {}
+            files |= files_of_tables(tables.table_names, TABLES, others)
             parts.append(tables)
         releases = {}
         for number, kinds in _measured_kinds(of_parts).items():
@@ -501,7 +546,9 @@ def _write_estimates(estimates: Estimates, folder: Path) -> None:
     write_arrays(folder / _CONTRIBUTIONS, "contribution", estimates.contributions.values())
 
 
-def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Estimates:
+def _read_estimates(
+    folder: Path, sources: tuple[MeasurementSource, ...], *, in_one_file: bool
+) -> Estimates:
     content = json.loads((folder / _ESTIMATES).read_text(encoding="utf-8"))
     domain = Domain.from_schema(content["domain"])
     residuals = content["residuals"]
@@ -511,6 +558,9 @@ def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Est
     shapes = [tuple(domain.sizes[list(subset)].tolist()) for subset in subsets]
     arrays = read_arrays(folder / _CONTRIBUTIONS, "contribution", shapes, np.float64)
     sigma_squared = [Fraction(residual["sigma_squared"]) for residual in residuals]
+    packed = frozenset[int]()
+    if in_one_file:
+        packed = frozenset(packed_tables(Workload.of(domain, content["tables"])).tolist())
     return Estimates(
         domain,
         tuple(domain.positions(table) for table in content["tables"]),
@@ -528,4 +578,5 @@ def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Est
             for strategy in content["strategies"]
             if strategy.get("leaves_values_open", False)
         ),
+        packed=packed,
     )

@@ -11,11 +11,12 @@ import numpy as np
 
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.domain.public_tables import PublicTable
+from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.one_way import one_way
 from rpexplore.estimation.table_map import MeasuredResiduals
 from rpexplore.planning.plan import Plan, load_plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.atomic_folder import unfinished_folder
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.measurement_file import PLAN
@@ -64,6 +65,11 @@ def pilot_tables(folder: str | Path) -> tuple[PublicTable, ...]:
         )
         for attribute in found.tables
     )
+
+
+def pilot_known(plan: TablePlan, folder: str | Path) -> PublicTables:
+    """What the pilot of a plan, released in a folder, tells of the records: `pilot_tables`."""
+    return PublicTables(plan.domain.of_records, pilot_tables(folder))
 
 
 def planned_run(path: str | Path) -> tuple[Plan, Path]:

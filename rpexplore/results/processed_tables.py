@@ -320,12 +320,14 @@ def write_tables(
     on_progress: Progress,
     *,
     escape_formulas: bool,
+    positions: Sequence[int] | None = None,
 ) -> list[dict[str, Any]]:
     """Write tables on all processors; what the manifest says of their files.
 
     tables: the attributes of each. cells: of the table at a position, one row a cell; called in
-    threads.
+    threads. positions: of those that are written; by default all
     """
+    positions = range(len(tables)) if positions is None else positions
 
     def write(position: int) -> list[dict[str, Any]]:
         rows = cells(position)
@@ -340,11 +342,11 @@ def write_tables(
         )
 
     files = []
-    with closing(in_order(write, range(len(tables)))) as written:
-        for position, entries in enumerate(written):
+    with closing(in_order(write, positions)) as written:
+        for number, entries in enumerate(written):
             files += entries
-            if position % 16 == 0:
-                on_progress("Writing the tables", position / len(tables))
+            if number % 16 == 0:
+                on_progress("Writing the tables", number / len(positions))
     return files
 
 

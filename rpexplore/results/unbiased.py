@@ -23,6 +23,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     MarginalNoise,
     Where,
     contribution,
+    impossible_answers,
     query_attributes,
 )
 from rpexplore.planning.mechanism.strategy import Strategy
@@ -31,6 +32,7 @@ from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate, PartReader
 from rpexplore.releases.measurement import measured_shape
+from rpexplore.releases.packed_tables import Figures
 from rpexplore.releases.residual_files import residual_files
 from rpexplore.releases.table_cells import (
     Labels,
@@ -82,6 +84,7 @@ class Estimates(PartReader):
     open_attributes
                    indices of those whose values the own matrices of tables leave open: counts of
                    single values have errors beyond any use
+    packed         places of the tables that its folder has in one file (`packed_tables`)
 
     Raises `ReleaseError` if a residual of a table is missing, has no positive variance or not the
     domain's shape, or if nothing was measured at all.
@@ -97,6 +100,7 @@ class Estimates(PartReader):
     sources: tuple[MeasurementSource, ...]
     is_adaptive: bool = False
     open_attributes: tuple[int, ...] = ()
+    packed: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         tables = tuple(sorted(set(self.tables), key=lambda table: (len(table), table)))
@@ -286,7 +290,7 @@ class Estimates(PartReader):
     @cached_property
     def items(self) -> Sequence[Item]:
         sizes = self.domain.sizes.tolist()
-        return [
+        items = [
             Item.of_table(
                 position,
                 names,
@@ -294,6 +298,10 @@ class Estimates(PartReader):
                 partial(self.cells, names),
             )
             for position, names in enumerate(self.table_names)
+        ]
+        return [
+            item.in_one_file(position) if position in self.packed else item
+            for position, item in enumerate(items)
         ]
 
     def unbiased_tables(self) -> "Estimates":
@@ -328,6 +336,13 @@ class Estimates(PartReader):
         """One row a cell: labels, value, standard_error, lower_95, upper_95."""
         indices = self.domain.positions(attributes)
         return self._estimate(indices).cells([self._labels[index] for index in indices])
+
+    def figures_of(self, attributes: AttributeSet) -> Figures:
+        """The values and standard errors of a table, and which cells no record can be in."""
+        indices = self.domain.positions(attributes)
+        estimate = self._estimate(indices)
+        impossible = impossible_answers(self.domain, indices, [None] * len(indices))
+        return estimate.values, np.sqrt(estimate.noise.variances), impossible
 
     def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
         """`cells` as a DataFrame, by names or by one collection of names."""

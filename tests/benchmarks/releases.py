@@ -26,6 +26,7 @@ from rpexplore.releases.release import dry_run, release
 from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.releases.table_cells import CsvWriter, csv_decimals, label_columns, table_of_cells
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.combination import write_combined
 from rpexplore.results.workbook import write_workbook
 from tests.benchmarks.measure import Row, once, peak_gigabytes, process_seconds
 from tests.published import figures
@@ -212,6 +213,23 @@ def writing_of_small_tables() -> list[Row]:
     ]
 
 
+def combining_of_small_tables() -> list[Row]:
+    """Two releases of 4,526 tables of at most three of 30 attributes of size 5, into one folder."""
+    plan = small_tables([5] * 30)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data = mock_records(folder / "records.parquet", plan.domain, 5_000)
+        releases = [release(plan, data, folder / out) for out in ("one", "two")]
+        start = time.process_time()
+        write_combined(rp.combine(*releases), folder / "both")
+        seconds = time.process_time() - start
+        n_files = sum(path.is_file() for path in (folder / "both").rglob("*"))
+    return [
+        ("combining small tables, ms of processor time a table", 1e3 * seconds / 4526, "<=", 0.7),
+        ("  files", n_files, "<=", 5),
+    ]
+
+
 def answers_of_releases() -> list[Row]:
     """Answers by three attributes from a release of 576 tables, and one of 4,526."""
     seconds = []
@@ -309,6 +327,7 @@ CASES: list[Callable[[], list[Row]]] = [
     reconstruction_of_many_small_tables,
     csv_of_tables,
     writing_of_small_tables,
+    combining_of_small_tables,
     answers_of_releases,
     workbook_of_small_tables,
     parquet_of_many_cells,

@@ -20,7 +20,7 @@ def run(tmp_path, monkeypatch) -> Program:
 
 def test_a_plan_with_exact_totals_its_report_and_its_script(run, tmp_path):
     said = run.done(*ASKED, "--exact", "region", "--exact", "sex,age")
-    assert "the totals of age × sex and region are exact" in said
+    assert "neighbours keep the totals of age × sex and region, which are exact" in said
     plan = rp.Plan.load("plan.json")
     assert plan.budget == rp.Budget(rho="0.1", exact=["region", ("age", "sex")])
     facts = json.loads(run.done("show", "plan.json", "--json"))
@@ -51,7 +51,7 @@ def test_totals_of_few_people_and_targets_are_warned_of_by_public_counts(run, tm
         (("--exact", "sex,age,region"), "and no table has it; ask for that table"),
         (("--exact", "sex", "--records-per-person", "2"), "go with one record as the privacy unit"),
         (("--exact", "sex", "--basis", "age=prefix"), "go with tables of single values"),
-        (("--exact", "sex", "--pilot", "5%"), "A pilot goes with neighbours that add or remove"),
+        (("--exact", "sex", "--pilot", "5%"), "A pilot does not go with a panel or with exact"),
         (
             ("--exact", "sex", "--count", 'women: sex = "F"', "--count-target", "5"),
             "go with plans of tables alone, and not with own counts",

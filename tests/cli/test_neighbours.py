@@ -15,7 +15,7 @@ def test_a_plan_for_replaced_records_its_report_and_its_script(tmp_path, monkeyp
     run = Program(tmp_path)
     asked = ("plan", "codebook.csv", "--up-to", "2", "--rho", "0.1")
     said = run.done(*asked, "--neighbours", "replace", "--out", "plan.json")
-    assert "neighbours differ by replacing it by any other; the number of records is public" in said
+    assert "one record; neighbours replace it; the number of records is public" in said
     plan = rp.Plan.load("plan.json")
     assert plan.budget == rp.Budget(rho="0.1", neighbours="replace")
     facts = json.loads(run.done("show", "plan.json", "--json"))

@@ -234,7 +234,7 @@ def test_a_pilot_and_what_follows_cost_no_pair_more_than_the_plan():
     assert rp.verify(one_way).holds
     assert float(one_way.exact_privacy_cost) == pytest.approx(dearest_pair(alone, first), rel=1e-6)
     exact = rp.Budget(rho="0.5", exact=["sex"])
-    with pytest.raises(PlanError, match="no plan of a panel or with exact totals"):
+    with pytest.raises(PlanError, match="does not go with a panel or with exact totals"):
         rp.with_pilot(rp.plan(plan.part("tables").workload, loss=rp.SumOfVariances(), budget=exact))
 
 

@@ -247,6 +247,44 @@ def foreign(folder: Path, manifest) -> Path:
     return folder
 
 
+def test_more_than_100_small_tables_are_in_one_file(tmp_path):
+    domain = rp.Domain.from_sizes({f"a{index}": 2 + index % 2 for index in range(14)})
+    workload = rp.Workload.all_up_to(domain, 2)
+    lines = [domain.names, *(["0"] * 14, ["1"] * 14, ["1"] * 14)]
+    (tmp_path / "records.csv").write_text("\n".join(map(",".join, lines)), "utf-8")
+    released = []
+    for number, rho in enumerate(("1", "2")):
+        plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))
+        released.append(rp.release(plan, tmp_path / "records.csv", tmp_path / f"out{number}"))
+    both = combine(*released)
+    write_combined(both, tmp_path / "both")
+    files = {path.name for path in (tmp_path / "both").iterdir()}
+    assert files == {
+        *("tables.parquet", "estimates.json", "contributions.parquet", "manifest.json"),
+        "README.md",
+    }
+    loaded = load_combined(tmp_path / "both")
+    stored = pq.read_table(tmp_path / "both" / "tables.parquet").to_pandas()
+    assert stored["table"].nunique() == len(workload)
+    for position, names in enumerate(loaded.table_names):
+        rows, own = loaded.table(names), stored.loc[stored["table"] == position]
+        assert set(own["attributes"]) == {" × ".join(names) or "total"}
+        for axis, name in enumerate(names, start=1):
+            assert own[f"category_{axis}"].tolist() == rows[name].astype(str).tolist()
+        assert own["value"].to_numpy() == pytest.approx(rows["value"].to_numpy())
+        assert own["standard_error"].to_numpy() == pytest.approx(rows["standard_error"].to_numpy())
+    items = loaded.items
+    assert {(item.file, item.number) for item in items} == {
+        ("tables", n) for n in range(len(items))
+    }
+    damage(tmp_path / "both" / "tables.parquet", DAMAGES[0])
+    with pytest.raises(ReleaseError, match=re.escape("tables.parquet")):
+        load_combined(tmp_path / "both")
+    write_combined(both, tmp_path / "single", file_per_table=True)
+    assert not load_combined(tmp_path / "single").packed
+    assert len([*(tmp_path / "single" / "tables").iterdir()]) == 2 * len(workload)
+
+
 # ---- changed, or something else
 
 

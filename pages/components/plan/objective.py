@@ -121,9 +121,10 @@ def pilot_input() -> None:
     share = DEFAULT_SHARE if scenario.pilot is None else scenario.pilot
     st.toggle(
         f"Measure one-way tables first, with {describe_share(float(share))} of the budget (pilot)",
-        help="A release draws the one-way tables first. On the command line it can stop there "
-        "(--pilot-only): a forecast from their figures then says how good all other tables will "
-        "be. All tables stay as accurate as without a pilot: its measurements count in them.",
+        help="A release draws the one-way tables first. It can stop there (“Stop after the pilot” "
+        "on the Release page, or --pilot-only): a forecast from their figures then says how good "
+        "all other tables will be. All tables stay as accurate as without a pilot: its "
+        "measurements count in them.",
         **bound(
             "pilot",
             scenario.pilot is not None,

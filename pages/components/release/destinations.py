@@ -90,6 +90,21 @@ def parquet_only_input() -> bool:
     )
 
 
+def pilot_only_input(planned: Plan) -> bool:
+    """Whether to stop behind the pilot and look at the forecast; asked where there is a pilot."""
+    tables = planned.part("tables")
+    if tables is None or tables.pilot is None:
+        return False
+    return st.checkbox(
+        "Stop after the pilot",
+        key="pilot only",
+        persist_state="session",
+        help="The whole run is booked, and its one-way tables are drawn and released in a folder "
+        "of their own. A forecast from their figures then says how good all tables will be; going "
+        "on costs nothing further.",
+    )
+
+
 def file_per_table_input(planned: Plan) -> bool:
     """Whether each table gets files of its own; asked where there are many."""
     tables = planned.part("tables")

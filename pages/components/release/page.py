@@ -11,6 +11,7 @@ from pages.components.release.destinations import (
     limit_input,
     output_folder,
     parquet_only_input,
+    pilot_only_input,
 )
 from pages.components.release.export import take_along
 from pages.components.release.form import ReleaseForm, plan_to_run, say_without_whole_counts
@@ -20,6 +21,7 @@ from pages.components.release.progress import (
     finished_release,
     inputs_after_dry_run,
     release_in_progress,
+    released_pilot,
     run_elsewhere,
 )
 from pages.components.release.records import (
@@ -87,7 +89,10 @@ def run_in_place_of_form() -> bool:
         release_in_progress(task)
         return True
     if task is not None and task.result is not None:
-        finished_release(task.result, task)
+        if task.inputs.pilot_only:
+            released_pilot(task.result, task)
+        else:
+            finished_release(task.result, task)
         return True
     is_finishing = finishing()
     task = project_task()  # whose failure may be mended now
@@ -123,6 +128,7 @@ def _set_up(planned: Plan) -> None:
     has_csv = any(part.kind != "areas" for part in planned.parts)
     parquet_only = not has_csv or parquet_only_input()
     file_per_table = file_per_table_input(planned)
+    pilot_only = pilot_only_input(planned)
     escape_formulas = not parquet_only and escape_formulas_input(planned)
     with place:
         output = output_folder(form, parquet_only=parquet_only, file_per_table=file_per_table)
@@ -169,6 +175,7 @@ def _set_up(planned: Plan) -> None:
         parquet_only=parquet_only,
         file_per_table=file_per_table,
         approvals=approvals,
+        pilot_only=pilot_only,
     )
     buttons = st.container(horizontal=True)
     with buttons:

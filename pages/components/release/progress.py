@@ -13,15 +13,19 @@ from pages.components.release.release_task import (
     ReleaseTask,
     going_since,
 )
-from pages.components.shared.background import Task, follow, has_ended
-from pages.components.shared.session import escaped
+from pages.components.shared.background import Task, follow, has_ended, worked_out
+from pages.components.shared.session import escaped, kept
+from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.glossary import meaning
+from rpexplore.analysis.published_lines import forecast_of_scenario
+from rpexplore.analysis.ranges import range_columns
 from rpexplore.common.text import capitalised
 from rpexplore.data.source import Source
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.release import dry_run
 from rpexplore.releases.release_steps import DryRun
+from rpexplore.results.pilot_tables import pilot_known
 
 KEPT = "dry run"
 
@@ -102,6 +106,41 @@ def finished_release(release: Release, task: ReleaseTask) -> None:
     st.button("Prepare another release", on_click=_prepare_another)
     if release.part("tables") is not None:
         export_section(release.plan, task.inputs.scenario)
+
+
+def released_pilot(release: Release, task: ReleaseTask) -> None:
+    """The forecast of all tables from the figures of a pilot, and the way to the rest."""
+    st.success(f"The pilot is released: {release.plan.contents}. {task.charge}")
+    st.code(str(release.folder.absolute()), language=None)
+    planned, scenario = task.inputs.plan.part("tables"), task.inputs.scenario
+    st.subheader("How good all tables will be")
+    known = kept(pilot_known, planned, release.folder)
+    drawn = worked_out(DrawnCounts.of, planned.workload, known, by=(planned, release.folder))
+    if drawn is not None:
+        made = kept(forecast_of_scenario, planned, drawn, scenario)
+        st.markdown(f"**{escaped(made.describe())}**", help=meaning("Good cell"))
+        shown = range_columns(kept(made.by_order), "attributes", "meeting")
+        st.dataframe(shown, hide_index=True, alt="Forecast from the pilot")
+        st.caption(escaped(made.rests_on))
+    with st.container(horizontal=True):
+        st.button(
+            "Go on: draw the rest",
+            type="primary",
+            help="The run is booked; nothing further is spent. What the pilot has measured counts "
+            "in all tables.",
+            on_click=_go_on,
+            args=(task,),
+        )
+        st.button("Leave it at the pilot", on_click=_prepare_another)
+    st.caption("The run can also go on later, into the same folder, at no further cost.")
+
+
+def _go_on(task: ReleaseTask) -> None:
+    inputs = task.inputs
+    account = inputs.ledger.account(inputs.data)
+    rest = ReleaseTask.begin(replace(inputs, pilot_only=False, account=account), task.project_key)
+    if rest is not None:
+        st.session_state[RELEASE_TASK] = rest
 
 
 def _prepare_another() -> None:

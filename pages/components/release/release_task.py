@@ -88,6 +88,7 @@ class ReleaseInputs:
     file_per_table: bool = False
     count_impossible: bool = False
     approvals: tuple[Approval, ...] = ()
+    pilot_only: bool = False
     expected_fingerprint: Fingerprint | None = None  # what a dry run has seen of the records
 
     def is_same_run(self, other: "ReleaseInputs") -> bool:
@@ -137,7 +138,8 @@ class ReleaseTask(Task[Release]):
     def __init__(self, inputs: ReleaseInputs, project_key: str) -> None:
         super().__init__(self._release, kept_from=PlanSteps.of(inputs.plan).booked_share)
         self.inputs, self.project_key = inputs, project_key
-        self.charge, self._is_noted = "", False
+        # Behind its pilot a run is unfinished: nothing that a project finds again.
+        self.charge, self._is_noted = "", inputs.pilot_only
         self._names = _names_of(inputs.data)
 
     @classmethod
@@ -184,7 +186,12 @@ class ReleaseTask(Task[Release]):
 
         charge_is_said = False
         try:
-            return inputs.call(release, noting, expected_fingerprint=inputs.expected_fingerprint)
+            return inputs.call(
+                release,
+                noting,
+                expected_fingerprint=inputs.expected_fingerprint,
+                pilot_only=inputs.pilot_only,
+            )
         except RpexploreError as error:
             charge_is_said = error.says_charge
             raise

@@ -211,7 +211,7 @@ def browse_area_records(records: AreaRecords) -> None:
     file = st.selectbox("Records of", records.files, key="file of area records", width=480)
     own = kept(records.of_file, file)
     st.subheader(f"The first {min(FIRST, len(own)):,} of {plural(len(own), 'record')}")
-    first = own[:FIRST]
+    first = own.head(FIRST)
     listing(first, {name: Column(name, "name") for name in first}, "The first records")
     st.caption(
         f"{plural(records.n_records, 'record')} in {plural(len(records.files), 'Parquet file')}; "

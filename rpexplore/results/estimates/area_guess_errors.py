@@ -111,7 +111,7 @@ def guess_errors_by_level(
             row[f"people_{name}"] = float(np.mean(good))
         rows.append(row)
     columns = ["unbiased", *spreads, *(f"people_{name}" for name in ("unbiased", *spreads))]
-    return pd.DataFrame(rows)[["level", "size", *columns]]
+    return pd.DataFrame(rows, columns=pd.Index(["level", "size", *columns]))
 
 
 def _no_answers(level: int, areas: slice) -> np.ndarray:

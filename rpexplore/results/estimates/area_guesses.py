@@ -220,7 +220,7 @@ class Family:
         shares = (self.counts / whole / self.scale) @ self.basis
         ones, alphas = self.scale @ self.basis, alphas[:, None]
         heard = alphas * ((answers @ self.rows.T * self.scale) @ self.basis)
-        totals = measured
+        totals, found = measured, variance
         for _ in range(2):  # the prior variance is in proportion to the total itself
             prior = np.maximum(totals, 1.0)[:, None] / whole
             variances = 1 / (1 / prior + alphas * self.precisions)
@@ -230,7 +230,7 @@ class Family:
             sizes = of_size * np.sum(left * shares * heard, axis=1)
             z = variances * (heard - sizes[:, None] * alphas * self.precisions * shares)
             totals = sizes + z @ ones
-        found = variances @ ones**2 + np.sum(left * ones * shares, axis=1) ** 2 * of_size
+            found = variances @ ones**2 + np.sum(left * ones * shares, axis=1) ** 2 * of_size
         # Under the model the two differ by the difference of their variances (Hausman 1978).
         apart = (totals - measured) ** 2 > _CONTRADICTION**2 * np.maximum(variance - found, 0.0)
         apart |= found >= variance
@@ -365,7 +365,7 @@ class BestGuesses(WholeCounts):
         stops = np.cumsum(n_parts)
         for number, stop in enumerate(stops.tolist()):
             own = np.arange(stop - n_parts[number], stop)
-            held = np.count_nonzero(totals[own])
+            held = int(np.count_nonzero(totals[own]))
             if not held:
                 continue
             family = Family.of(noise, int(groups[own[0]]), above[number], spread, held)

@@ -1,5 +1,8 @@
 """Attributes that no table of areas has, for records of areas: of records of the other tables."""
 
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -101,7 +104,7 @@ class FurtherAttributes:
         known = np.empty((n_records, len(self.shared)), dtype=np.int16)
         for place, attribute in enumerate(self.shared):
             values = pa.array(attribute.labels())
-            codes = pc.index_in(columns[attribute.name].cast(values.type), values)
+            codes = pc.index_in(columns[attribute.name].cast(values.type), value_set=values)
             known[:, place] = codes.fill_null(-1)
         # Donors of the same cell side by side; those of a cell of records begin at `first`.
         keys, of_record = np.unique(self._keys(known), return_inverse=True)
