@@ -6,6 +6,7 @@ PYTHON ?=
 PORT ?=
 REFERENCE ?=
 REFERENCE_PYTHON ?=
+ONLY ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -84,9 +85,7 @@ sample: $(VENV)/.installed-app  ## generate the sample data again
 	@$(BIN)/python sample_data/generate.py
 
 pictures: $(VENV)/.installed-dev  ## take the screenshots of the documentation again
-	@mkdir -p tests/browser/screenshots
-	@RPEXPLORE_SCREENSHOTS=tests/browser/screenshots $(BIN)/python -m pytest -q \
-		tests/browser/test_story.py -k "finished_release or areas"
+	@$(BIN)/python -m tests.browser.pictures $(ONLY)
 
 # The product is locked inside the versions of the development lock, so that both agree. Tests need
 # the optional extras as well; Spark and mbi, some 400 MB each, are locked apart, for who wants their

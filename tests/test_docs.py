@@ -155,3 +155,13 @@ def test_a_room_says_what_it_is_for_and_names_modules_that_are_there(package: Pa
     rooms = {path.name for path in PACKAGES} | {"rpexplore"}
     named = set(re.findall(r"`([\w.]+?)/?`", text))
     assert {name for name in named if name.split(".")[-1] not in modules | rooms} == set()
+
+
+def test_every_picture_is_shown_and_small():
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    texts = "".join(page.read_text("utf-8") for page in pages)
+    pictures = list((ROOT / "tests" / "browser" / "screenshots").iterdir())
+    assert len(pictures) > 10
+    for picture in pictures:
+        assert f"screenshots/{picture.name})" in texts, picture.name
+        assert picture.stat().st_size <= 100_000, picture.name

@@ -63,7 +63,7 @@ RUN = {
     FREE_COUNTS: (["plan", "verify"], 0),
     ("docs/tables.md", "Groups of values"): (["plan", "show"], 0),
     PRESETS: (["counts", "plan", "plan"], 0),
-    AREA_PLANS: (["schema", *["plan"] * 3, "show", "verify", "report"], 0),
+    AREA_PLANS: (["schema", *["plan"] * 3, "show", "forecast", "verify", "report"], 0),
     AREA_RELEASES: (["release", "postprocess", "postprocess", "synthesize"], 0),
     AREAS_IN_PYTHON: ([], 1),
     ("docs/survey.md", "Plan the parts on the command line"): (["plan", "verify", "release"], 0),
@@ -324,6 +324,6 @@ def test_the_tour_counts_the_tables_as_the_app_does():
         counts.append(sum(names <= set(table) for table in tables))
     said = re.findall(
         r"2-way: (\d+)|attributes: (\d+)|all (\d+) tables|give the (\d+)",
-        sections("docs/tour.md")["A tour in ten minutes"].replace("\n   ", " "),
+        sections("docs/tour.md")["Try it in ten minutes"].replace("\n   ", " "),
     )
     assert ["".join(numbers) for numbers in said] == [str(count) for count in counts]

@@ -46,19 +46,19 @@ def forecast(
     from rpexplore.cli.publishable import totals_from_option
     from rpexplore.domain.expected_counts import CV_LIMIT
     from rpexplore.releases.pilot import pilot_folder
-    from rpexplore.results.pilot_tables import pilot_tables, planned_run
+    from rpexplore.results.pilot_tables import planned_run
 
     if csv is not None:
         refuse_existing(csv, force)
     if out is not None:
         refuse_existing(out, force)
-    tables_of: list[Path] = [path for path in given.public or () if path.is_dir()]
+    of_run: list[Path] = []
     with progress("Reading the plan"):
         if plan_file.is_file() or not (plan_file.is_dir() or pilot_folder(plan_file).is_dir()):
             plan = load_verified(plan_file)
         else:
             plan, release = planned_run(plan_file)
-            tables_of.insert(0, release)
+            of_run.append(release)
         totals = totals_from_option(plan, expected_areas)
     part = plan.part("tables")
     if part is None and (by_group or csv is not None or out is not None):
@@ -66,7 +66,6 @@ def forecast(
             "--by-group, --csv and --out are about tables, and this plan has none; leave them out."
         )
     limits = {float(rule.cv) for rule in (part.rules if part else ())}
-    files = [path for path in given.public or () if path not in tables_of]
     survey = given.survey(plan.domain)
     number: float | None = given.expected_count
     if totals is not None and number is None and not given.public:
@@ -75,7 +74,7 @@ def forecast(
     cv_limit = of_rule if given.limit is None else given.limit
     made = None
     with progress("Drawing populations") as on_progress:
-        sources = [*files, *(table for folder in tables_of for table in pilot_tables(folder))]
+        sources = forecast_options.public_sources([*(given.public or ()), *of_run])
         known = public_tables_of(plan.domain, sources, number)
         if part is not None:
             made = Forecast(
@@ -129,13 +128,16 @@ def _other_parts(
     share: float | None,
     totals: dict[int, float] | None,
     survey: "SurveyDesign | None",
-) -> list[tuple[str, dict[str, Any], str]]:
-    """Of areas, own counts and adaptive tables: a name, the facts, and the text."""
+) -> list[tuple[str, Any, str]]:
+    """Of areas, best guesses for them, own counts and adaptive tables: a name, facts, and text."""
     from rpexplore.analysis.adaptive import RoundsForecast
     from rpexplore.analysis.forecast import GOOD_SHARE, public_tables_among
-    from rpexplore.cli.publishable import facts_of_part, text_of_part
+    from rpexplore.cli.facts import row_facts
+    from rpexplore.cli.publishable import facts_of_part, guesses_of, guesses_text, text_of_part
+    from rpexplore.domain.expected_counts import ExpectedCounts
 
-    share, found = GOOD_SHARE if share is None else share, []
+    share = GOOD_SHARE if share is None else share
+    found: list[tuple[str, Any, str]] = []
     part: Any
     for part in plan.parts:
         own: Any = None
@@ -155,6 +157,15 @@ def _other_parts(
             own = RoundsForecast.of(part, known, limit, survey, share)
         if own is not None:
             found.append((_NAMES[part.kind], facts_of_part(part, own), text_of_part(part, own)))
+        if part.kind == "areas":
+            # Of one public table its cells; of several what they agree on, the number of records.
+            known = public_tables_among(part.domain, public)
+            counts = [table.counts for table in known.tables if not table.is_shares]
+            expected = counts[0] if len(counts) == 1 else ExpectedCounts.of_total(known.n_records)
+            guesses = guesses_of(plan, (expected, limit))
+            if guesses is not None:
+                rows = row_facts(guesses)
+                found.append(("best_guesses_in_areas", rows, guesses_text(guesses)))
     return found
 
 
@@ -202,7 +213,7 @@ def suggest(
     with progress("Drawing populations") as on_progress:
         made = Forecast(
             plan,
-            public=given.public or (),
+            public=forecast_options.public_sources(given.public),
             expected=given.expected_count,
             limit=limit,
             share=share,

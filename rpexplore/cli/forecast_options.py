@@ -1,5 +1,6 @@
 """The options of forecasts: what is public, what is good enough, and a survey's own error."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +9,7 @@ from rpexplore.cli.commands import Option, RecordCount, option
 
 if TYPE_CHECKING:
     from rpexplore.domain.domain import Domain
+    from rpexplore.domain.public_tables import PublicTable
     from rpexplore.domain.survey import SurveyDesign
 
 PublicFiles = Annotated[
@@ -98,6 +100,19 @@ SamplingFraction = Annotated[
     str | None,
     option("SHARE", "Total error: the share of the population that is in the sample, as 1%."),
 ]
+
+
+def public_sources(paths: Iterable[Path] | None) -> "list[Path | PublicTable]":
+    """The public tables that are named: files, and the one-way tables of folders of releases."""
+    sources: list[Path | PublicTable] = []
+    for path in paths or ():
+        if not path.is_dir():
+            sources.append(path)
+            continue
+        from rpexplore.results.pilot_tables import pilot_tables  # slow to import
+
+        sources += pilot_tables(path)
+    return sources
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -164,7 +164,8 @@ def report(
         named = None
         if public:
             number = wanted[0].total if wanted and not wanted[0].attributes else None
-            named = public_tables_of(loaded.domain, public, number)
+            sources = forecast_options.public_sources(public)
+            named = public_tables_of(loaded.domain, sources, number)
         made = contents_of(
             loaded,
             name=name,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rpexplore.cli.forecast_options import public_sources
 from rpexplore.common.processes import Progress
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.survey import SurveyDesign
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rpexplore.analysis.rule_targets import RuleTargets
     from rpexplore.cli.plan_inputs import PartsAsked
     from rpexplore.domain.expected_counts import ExpectedCounts
+    from rpexplore.domain.public_tables import PublicTable
 
 REQUIRED = "required"  # of --minimum-budget
 NEEDS_FORECAST = (
@@ -83,12 +85,12 @@ def rules_from_options(
 
 def _public(
     public: Sequence[Path], wanted: "tuple[ExpectedCounts, float] | None"
-) -> "tuple[list[Path | ExpectedCounts], float | None]":
+) -> "tuple[list[Path | PublicTable | ExpectedCounts], float | None]":
     """The public tables of the options, and the number of records if one is stated."""
-    counts = None if wanted is None else wanted[0]
+    counts, sources = None if wanted is None else wanted[0], public_sources(public)
     if counts is None or counts.attributes:
-        return [*public, *([] if counts is None else [counts])], None
-    return [*public], counts.total
+        return [*sources, *([] if counts is None else [counts])], None
+    return [*sources], counts.total
 
 
 def most_people_from_options(

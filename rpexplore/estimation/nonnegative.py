@@ -349,7 +349,7 @@ class _Search:
                 subset: (1 - part) * values + part * self._even[subset]
                 for subset, values in near.items()
             }
-            return mixed | self._unchanged
+            return {**mixed, **self._unchanged}
         return self._scaled(
             {subset: values + lacking * self._even[subset] for subset, values in near.items()}
         )

@@ -98,13 +98,15 @@ def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
     if budget.period is not None and others:
         raise PlanError(
             f"A panel by {budget.period!r} goes with plans of tables alone, and not with "
-            f"{joined(others)}; plan for people with any records (--records-per-person "
+            f"{joined(others)}, as records of one person in several periods are charged only in "
+            "tables; plan for people with any records (--records-per-person "
             f"{budget.max_records_per_person})."
         )
     if budget.exact and others:
         raise PlanError(
             f"Exact totals ({budget.exact_text}) go with plans of tables alone, and not with "
-            f"{joined(others)}; leave the exact totals out, or make a plan of the tables alone."
+            f"{joined(others)}, as exchanges of values between two records are charged only in "
+            "tables; leave the exact totals out, or make a plan of the tables alone."
         )
     others = [TITLES[kind].lower() for kind in kinds if kind == "rounds"]
     if budget.replaces and others:

@@ -398,8 +398,9 @@ def _panel_of(closure: Closure, workload: Workload, budget: Budget) -> Panel:
     period, most = workload.domain.position(budget.period), budget.max_records_per_person or 1
     if not workload.is_marginals or workload.has_levels:
         raise PlanError(
-            f"A panel by {budget.period!r} goes with tables of single values; leave out levels, "
-            "amounts and aggregations, or plan for people with any records "
+            f"A panel by {budget.period!r} goes with tables of single values, as records of one "
+            "person in several periods are charged only there; leave out levels, amounts and "
+            "aggregations, or plan for people with any records "
             f"(--records-per-person {most})."
         )
     n = int(closure.sizes[period])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpexplore.common.text import data_size, describe_count, duration, plural
-from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
+from rpexplore.planning.mechanism.subsets import MAX_INCIDENCES, MAX_LARGEST_ORDER
 from rpexplore.releases.measurement import MAX_TABLE_CELLS, PART_CELLS
 from rpexplore.releases.packed_tables import bytes_of_tables, packed_tables
 from rpexplore.workload.table_text import title

@@ -98,8 +98,11 @@ def test_no_name_of_an_attribute_is_taken_for_what_neighbours_do(name, tmp_path)
     plan = planned(domain, period=name, max_records_per_person=2)
     rp.release(plan, data, tmp_path / "out")
     assert account(data).neighbours == Neighbours()
-    exact = planned(domain, exact=[name])
-    assert Neighbours.of(noted_unit(exact.budget)) == Neighbours("replace", ((name,),))
+    for noun in (None, "household"):
+        exact = planned(domain, exact=[name], unit_noun=noun)
+        assert Neighbours.of(noted_unit(exact.budget)) == Neighbours("replace", ((name,),))
+        replaced = planned(domain, neighbours="replace", unit_noun=noun)
+        assert Neighbours.of(noted_unit(replaced.budget)) == Neighbours("replace")
 
 
 def test_a_ledger_is_written_to_by_nobody_else_whatever_the_umask(tmp_path):

@@ -137,7 +137,7 @@ def _rows(names: tuple[str, ...], which: str) -> list[Row]:
         people = own[own["what"] == "people"]
         width = float((people["high"] - people["low"]).median())
         rows += [
-            (f"areas, {which}, {known} known: figures in range", own["inside"].mean(), ">=", 0.8),
+            (f"areas, {which}, {known} known: figures in range", own["inside"].mean(), ">=", 0.9),
             ("  median width of people", width, "<=", 0.25),
         ]
     return rows

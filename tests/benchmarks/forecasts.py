@@ -110,7 +110,7 @@ def _rows(names: tuple[str, ...], which: str) -> list[Row]:
         people = found[(found["what"] == "people") & (found["order"] > 0)]
         width = float((people["high"] - people["low"]).median())
         rows += [
-            (f"{which}, {known} known: figures in range", found["inside"].mean(), ">=", 0.85),
+            (f"{which}, {known} known: figures in range", found["inside"].mean(), ">=", 0.9),
             ("  median width of people", width, "<=", widest),
         ]
     return rows

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from rpexplore.scenarios.examples import sample_project
 from tests.browser.conftest import drawn, settled
-from tests.browser.test_story import fill, go_to, metric, open_part, picture, run_release
+from tests.browser.test_story import fill, go_to, metric, open_part, run_release
 
 SCENARIO = sample_project().current.name
 
@@ -54,4 +54,3 @@ def test_the_country_is_planned_released_and_seen_on_maps(page: Page, tmp_path: 
     expect(page.get_by_text("of the 2,024 figures on the map are publishable")).to_be_visible()
     drawn(page)
     assert re.search(r"\([A-Z]\d+\).*CV.*publishable", point_at_shapes(page))
-    picture(page, "country-map")

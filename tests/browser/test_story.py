@@ -1,7 +1,6 @@
 """From a codebook to compared scenarios, a report and a finished release, in a real browser."""
 
 import json
-import os
 import re
 import shutil
 from pathlib import Path
@@ -91,17 +90,6 @@ def run_release(page: Page, scenario: str) -> None:
         page.wait_for_timeout(1000)
 
 
-def picture(page: Page, name: str) -> None:
-    """A screenshot for docs, where RPEXPLORE_SCREENSHOTS names a folder for them."""
-    folder = os.environ.get("RPEXPLORE_SCREENSHOTS")
-    if folder:
-        if not page.url.startswith("file:"):  # a report is no page of the app
-            settled(page)
-        page.mouse.move(0, 0)
-        page.wait_for_timeout(2500)  # charts draw themselves, and slide into place
-        page.screenshot(path=Path(folder) / f"{name}.png")
-
-
 # By day test_keyboard.py goes from Home to a release, and tests/pages through what is between.
 @pytest.mark.nightly
 def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path):
@@ -116,7 +104,6 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     # Until this is drawn, the field shows the people of the codebook before.
     expect(page.get_by_label(counted, exact=True)).to_have_value("records")
     fill(page, counted, "people")
-    picture(page, "1-codebook")
 
     # Workload: all tables up to three attributes, those with age three times as important.
     go_to(page, "Tables")
@@ -134,7 +121,6 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     fill(page, "Weight for these", "3")
     page.get_by_role("button", name=re.compile("Set for all 11 tables")).click()
     expect(page.get_by_role("button", name="Remove all weights and targets")).to_be_enabled()
-    picture(page, "2-workload")
 
     # Plan: a typed budget; the plan is there.
     go_to(page, "Plan")
@@ -146,15 +132,12 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     expect(metric(page, "People in good cells")).to_be_visible()
     page.get_by_role("button", name=re.compile("^age × sex: ")).click()
     expect(page.get_by_role("region", name="Typical counts")).to_contain_text("Female")
-    picture(page, "3-plan")
 
     # Fairness and trade-offs of it.
     go_to(page, "Fairness")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
-    picture(page, "4-fairness")
     go_to(page, "Trade-offs")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
-    picture(page, "5-trade-offs")
 
     # Scenarios: a copy with another objective, compared with the first.
     go_to(page, "Scenarios")
@@ -173,7 +156,6 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     expect(page.get_by_text("Over the 26 tables that all of them have")).to_be_visible()
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     page.get_by_role("heading", name="Side by side").scroll_into_view_if_needed()
-    picture(page, "6-scenarios")
 
     # A refresh loses nothing.
     page.reload()
@@ -199,7 +181,6 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     report.goto((tmp_path / "report.html").as_uri())
     expect(report.get_by_text(plan.sha256).first).to_be_attached()
     expect(report.locator(".js-plotly-plot").first).to_be_visible()
-    picture(report, "7-report")
     report.close()
 
     # Release: on a copy of the sample, once.
@@ -231,7 +212,6 @@ def test_areas_are_found_again_after_a_reload(page):
     expect(metric(page, "Areas")).to_contain_text("24,939")
     page.get_by_role("tab", name="By area", exact=True).click()
     expect(page.get_by_text("The least accurate areas of a level")).to_be_visible()
-    picture(page, "8-areas")
     page.get_by_role("tab", name="Map", exact=True).click()
     expect(page.get_by_text("2,024 of 2,024 shapes")).to_be_visible()
     page.reload()

@@ -53,3 +53,16 @@ def test_a_plan_without_a_pilot_is_refused_before_it_costs_anything(program):
     run = ("release", "without.json", "records.csv", "--out", "out", "--pilot-only")
     assert "The plan has no pilot" in program.refused(*run)
     assert program.json("ledger", "records.csv")["runs"] == []
+
+
+def test_a_plan_for_a_rule_is_made_from_released_figures(program):
+    program.done("plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "first.json")
+    program.done("release", "first.json", "records.csv", "--out", "first", "--yes")
+    rule = ("--require", "CV<=20% for 60% of people in each table")
+    plan = ("plan", "codebook.csv", "--up-to", "2", *rule, "--public", "first")
+    facts = program.json(*plan, "--out", "rest.json")
+    assert "first by age" in facts["rule"]["rests_on"]
+    assert program.json("suggest", "rest.json", "--public", "first")["limit"] == 0.2
+    program.done("release", "rest.json", "records.csv", "--out", "rest", "--yes")
+    program.done("combine", "first", "rest", "--out", "both")
+    assert "both" in program.files()

@@ -47,7 +47,7 @@ def dearest_of_levels(closure: Closure, sigma_squared: np.ndarray, sizes: np.nda
 
 def test_levels_are_charged_at_least_what_any_pair_of_records_costs():
     ratios = []
-    for number in range(40):
+    for number in range(20):
         workload = random_family(number)
         if not workload.has_levels:
             continue
@@ -56,7 +56,7 @@ def test_levels_are_charged_at_least_what_any_pair_of_records_costs():
         charged = privacy_cost_upper_bound(closure, Decimals.rounded_up(sigma_squared))
         dearest = dearest_of_levels(closure, sigma_squared, workload.domain.sizes)
         ratios.append(float(charged) / dearest)
-    assert len(ratios) >= 20
+    assert len(ratios) >= 10
     assert min(ratios) >= 1 - 1e-9
     assert np.median(ratios) < 1.4
 
@@ -100,6 +100,6 @@ def test_plans_are_within_the_budget_and_verified(loss):
         persons = rp.plan(
             workload, loss=loss, budget=rp.Budget(rho="0.5", max_records_per_person=2)
         )
-        assert plan.loss_value < persons.loss_value
+        assert tables.loss_value < persons.part("tables").loss_value
     assert tables.standard_errors[0] < 1e-4
     assert tables.accuracy()["standard_error"][0] == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, ReleaseError
-from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
+from rpexplore.planning.mechanism.subsets import MAX_INCIDENCES, MAX_LARGEST_ORDER
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import feasibility
 from rpexplore.releases.feasibility import Fit, ReleaseSize, computer_memory

@@ -41,6 +41,7 @@ from rpexplore.workload.query_typing import MOST_LISTED, built_count
 # ---- One count, built from attributes and the labels of their values, or from a typed condition.
 
 
+_GROUPS_NAMED = 4  # of a level, beside its name
 _N_CONDITIONS, _NAME, _TYPED, _BY = "conditions of count", "new count", "typed count", "count by"
 
 
@@ -59,6 +60,7 @@ def count_builder() -> None:
             "and" if number else "Who counts",
             names,
             index=None,
+            format_func=lambda name: _with_groups(domain, name),
             key=f"condition on {number}",
             placeholder="choose an attribute" if number else "everybody",
         )
@@ -91,6 +93,15 @@ def count_builder() -> None:
         args=(stated,),
         disabled=stated is None,
     )
+
+
+def _with_groups(domain: Domain, name: str) -> str:
+    """The name of an attribute, or of a level of it with its first groups, to recognise it by."""
+    by = By.of(domain, name)
+    if by.name == by.attribute.name:
+        return name
+    labels = (*by.labels[:_GROUPS_NAMED], *(["…"] if len(by.labels) > _GROUPS_NAMED else []))
+    return f"{name}: {', '.join(labels)}"
 
 
 def _values(where: Any, domain: Domain, name: str, number: int) -> str:

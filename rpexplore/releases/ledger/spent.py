@@ -22,8 +22,6 @@ _CLAIMED_AT = "1e-6"  # the δ near which such a claim is about the best
 # Behind the privacy unit of runs whose neighbours replace records: units of older runs have none.
 _REPLACED = "; neighbours replace records"
 _KEEPING = "; neighbours keep the exact totals "  # behind it these, as JSON
-_RECORD = "one record"
-_OF_EXACT = f"{_RECORD}{_KEEPING}"  # no other unit has exact totals
 
 
 def total_of(amounts: Iterable[Fraction]) -> Fraction:
@@ -169,7 +167,9 @@ class Neighbours:
         A text that these have not written, as a server may be given, is of the usual neighbours;
         and so is a unit with the name of an attribute that reads like what is behind units.
         """
-        if unit.startswith(_OF_EXACT) and (exact := _exact_totals(unit.removeprefix(_OF_EXACT))):
+        # Units with the name of an attribute in them, which may be any, do not end as JSON does.
+        _, _, totals = unit.partition(_KEEPING)
+        if exact := _exact_totals(totals):
             return cls(REPLACE, exact)
         return cls(REPLACE if unit.endswith(_REPLACED) else ADD_REMOVE)
 
@@ -183,7 +183,7 @@ class Neighbours:
     @property
     def unit(self) -> str:
         """The unit of one record, as an event holds it."""
-        return f"{_RECORD}{self.suffix}"
+        return f"one record{self.suffix}"
 
     @property
     def does(self) -> str:

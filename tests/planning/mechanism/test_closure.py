@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rpexplore import CustomBasis, Domain, Workload
 from rpexplore.errors import PlanError
-from rpexplore.planning.mechanism import closure as closure_module
+from rpexplore.planning.mechanism import subsets as subsets_module
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
 from tests.support.generalised import (
@@ -87,13 +87,13 @@ def test_one_large_table_of_many_attributes():
 def test_thousands_of_attributes_take_the_sorting_branch(monkeypatch):
     """Keys that no table of all possible keys could hold: both branches must agree."""
     d, seen = 60_000, []
-    real = closure_module._unique
+    real = subsets_module._unique
 
     def unique(keys, bound):
         seen.append(bound > 16 * sum(key.size for key in keys) + 1_000_000)
         return real(keys, bound)
 
-    monkeypatch.setattr(closure_module, "_unique", unique)
+    monkeypatch.setattr(subsets_module, "_unique", unique)
     domain = Domain.from_sizes({f"a{i}": 2 for i in range(d)})
     pick = np.random.default_rng(0)
     rows = [sorted(pick.choice(d, 4, replace=False).tolist()) for _ in range(200)]
@@ -109,7 +109,7 @@ def test_thousands_of_attributes_take_the_sorting_branch(monkeypatch):
 @pytest.mark.parametrize("bound", [10, 10**15])
 def test_both_ways_to_distinct_keys(bound):
     keys = [np.array([[3, 1], [7, 3]]), np.array([[1], [9]])]
-    distinct, indices = closure_module._unique(keys, bound)
+    distinct, indices = subsets_module._unique(keys, bound)
     assert distinct.tolist() == [1, 3, 7, 9]
     assert [index.tolist() for index in indices] == [[[1, 0], [2, 1]], [[0], [3]]]
 
