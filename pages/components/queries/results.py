@@ -75,7 +75,6 @@ def counts_editor(planned: QueryPlan | None) -> None:
             return
         solution = None if planned is None else query_solution()
         if planned is not None and solution is not None:
-            solution = solution.for_neighbours(planned.budget)
             headline(planned, stated)
             certificate(planned, solution)
             smallest_budget(solution, planned)
