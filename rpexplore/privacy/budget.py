@@ -199,16 +199,19 @@ class Budget:
         return budget
 
     def of_unit(self, **stated: Any) -> "Budget":
-        """Another amount, stated as for `Budget`, for the same privacy unit and neighbours."""
-        return Budget(
-            max_records_per_person=self.max_records_per_person,
-            neighbours=self.neighbours,
-            period=self.period,
-            exact=self.exact,
-            unit_noun=self.unit_noun,
-            distinct=self.distinct,
-            **stated,
-        )
+        """Another amount, stated as for `Budget`, for the same privacy unit and neighbours.
+
+        What is stated of these is changed.
+        """
+        own = {
+            "max_records_per_person": self.max_records_per_person,
+            "neighbours": self.neighbours,
+            "period": self.period,
+            "exact": self.exact,
+            "unit_noun": self.unit_noun,
+            "distinct": self.distinct,
+        }
+        return Budget(**(own | stated))
 
     @property
     def noun(self) -> str:
