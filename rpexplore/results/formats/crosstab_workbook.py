@@ -47,7 +47,7 @@ class Headed:
     table: Crosstab
 
 
-def write_crosstabs(export: Export, output: Path, publication: Publication | None = None) -> None:
+def write_crosstabs(export: Export, output: Path) -> None:
     """Write all tables of an export as crosstabs to a file, replacing what was there.
 
     Raises:
@@ -56,7 +56,7 @@ def write_crosstabs(export: Export, output: Path, publication: Publication | Non
     """
     items = export.results.items
     check_size(len(items), sum(item.n_rows for item in items))
-    publication = publication or Publication(sampling=sampling_of(export.results))
+    publication = Publication(sampling=sampling_of(export.results))
     tables = [Headed(*one) for one in headed_tables(export, publication.sampling)]
     with whole_file(output) as part:
         _write(part, tables, _notes(export, publication), publication, export)
