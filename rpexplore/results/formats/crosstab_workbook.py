@@ -16,11 +16,7 @@ from rpexplore.common.files import whole_file
 from rpexplore.domain.readings import FLAGS
 from rpexplore.planning.part_plan import Z_95
 from rpexplore.results.formats.crosstab import Crosstab
-from rpexplore.results.formats.crosstab_html import (
-    decimals_of,
-    has_margins_beside,
-    legend,
-)
+from rpexplore.results.formats.crosstab_html import decimals_of, has_margins_beside, legend
 from rpexplore.results.formats.export import Export
 from rpexplore.results.formats.languages import Language, Sentence
 from rpexplore.results.formats.readers_page import headed_tables
