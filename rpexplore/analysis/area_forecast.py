@@ -63,7 +63,7 @@ class AreaForecast:
 
     Example:
         >>> import rpexplore as rp
-        >>> tree = rp.AreaTree.fromrange_ends({"region": ["N", "N", "S"], "town": ["1", "2", "1"]})
+        >>> tree = rp.AreaTree.from_columns({"region": ["N", "N", "S"], "town": ["1", "2", "1"]})
         >>> sexes = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2}), 1)
         >>> asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, sexes))
         >>> plan = rp.plan(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -33,7 +34,9 @@ def answered(app, path="/static/js/x.js", method="GET", **headers):
 
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": method, "path": path, "headers": raw}
-    asyncio.run(app(scope, None, send))
+    # In a thread of its own, as a browser that other tests drive has a loop in this one.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, app(scope, None, send)).result()
     start, *rest = sent
     return start["status"], dict(start["headers"]), b"".join(one.get("body", b"") for one in rest)
 
