@@ -69,6 +69,25 @@ def test_nothing_else_is_touched(asked):
     assert b"content-encoding" not in headers
 
 
+def test_what_broke_off_is_not_kept():
+    """Who loads the page again while it loads leaves requests in the middle."""
+    broken = [True]
+
+    async def breaking_off(scope, receive, send):
+        async def until_left(message):
+            is_last = message["type"] == "http.response.body" and "more_body" not in message
+            if not (broken and is_last):
+                await send(message)
+
+        await files(scope, receive, until_left)
+
+    app = CompressedScripts(breaking_off)
+    with pytest.raises(ValueError, match="not enough values"):
+        answered(app, accept_encoding="gzip")
+    broken.clear()
+    assert gzip.decompress(answered(app, accept_encoding="gzip")[2]) == SCRIPT
+
+
 def test_what_is_not_there_is_not_kept():
     app = CompressedScripts(files)
     for _ in range(2):
