@@ -197,8 +197,6 @@ def test_sessions_do_not_see_each_other(app, small):
 SHARED = {
     "release_task.py": {"_going", "_lock"},
     "background.py": {"_kept"},
-    # Populations drawn from public tables, for whoever states the same ones and the same workload.
-    "expected_counts.py": {"_drawn", "_lock"},
     "accounts.py": {"_ended", "_lock"},  # digests of logins that were logged out
     "serving.py": {  # numbers of sessions
         "_processors",
