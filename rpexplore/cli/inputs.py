@@ -57,6 +57,10 @@ def budget_from_options(
     if delta is not None:
         given["delta"] = delta
         options.append("--delta")
+    if set(given) == {"epsilon"}:
+        raise BudgetError(
+            f"--epsilon {given['epsilon']} needs a δ beside it; give --delta too, such as 1e-6."
+        )
     if set(given) not in ({"rho"}, {"epsilon", "delta"}, {"mu"}, {"privacy_cost"}):
         raise BudgetError(
             "Give the budget in one way: --rho R, or --epsilon E with --delta D, or --mu M, or "

@@ -210,7 +210,7 @@ def guesses_text(errors: "pd.DataFrame | None") -> str:
         return ""
     columns = {
         "level": errors["level"].tolist(),
-        "records in the median area": [rounded(size, 3) for size in errors["size"]],
+        "records of the area": [rounded(size, 3) for size in errors["size"]],
     }
     names = {"unbiased": "σ unbiased", "alike": "σ areas alike", "differing": "σ areas differ"}
     for name, heading in names.items():
@@ -219,8 +219,9 @@ def guesses_text(errors: "pd.DataFrame | None") -> str:
         columns[heading.replace("σ", "good cells,")] = good
     return (
         "Best guesses for areas, made after the run (postprocess --best-guesses): errors to expect "
-        "in the median area if areas differ by chance alone (alike), and if the shares of their "
-        "cells also vary by half (differ); and the share of records in good cells.\n\n"
+        "in an area of median size and noise, were the lowest areas equally large, if areas differ "
+        "by chance alone (alike), and if the shares of their cells also vary by half (differ); and "
+        "the share of records in good cells.\n\n"
         f"{text_table(columns)}"
     )
 
