@@ -19,7 +19,7 @@ from pages.components.shared.charts import (
     metrics,
     numbers,
 )
-from pages.components.shared.expected_counts import forecast_in_areas
+from pages.components.shared.expected_counts import forecast_in_areas, show_forecast
 from pages.components.shared.files import download
 from pages.components.shared.inputs import tabs
 from pages.components.shared.session import (
@@ -234,9 +234,7 @@ def forecast_of_areas(planned: AreaPlan) -> None:
     if made is None:
         st.caption("With it, a forecast says how good the tables of every level will be.")
         return
-    st.markdown(f"**{escaped(made.describe())}**", help=meaning("Good cell"))
-    st.dataframe(kept(levels_for_reading, made), hide_index=True, alt="Forecast of each level")
-    st.caption(escaped(made.rests_on))
+    show_forecast(made, kept(levels_for_reading, made), "Forecast of each level")
     with st.expander("Small areas and large ones; the tables with the fewest people in good cells"):
         sizes, tables = kept(sizes_for_reading, made), kept(tables_for_reading, made, _MOST_TABLES)
         st.dataframe(sizes, hide_index=True, alt="Forecast by the number of people in an area")
