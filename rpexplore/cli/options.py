@@ -97,7 +97,8 @@ _EXACT = (
 _MAX_PERIODS = "In how many periods a person can have a record, at most."
 _NEIGHBOURS = (
     "What the promise compares: the data with a record more or less (add-remove), or with another "
-    "record in its place (replace). With replace the number of records is public and exact."
+    "record in its place (replace). With replace the number of records is public; tables "
+    "without areas have it exactly."
 )
 _DIRECTION = "Smaller = more private, less accurate."
 _QUERY_ATTRIBUTES = (

@@ -73,7 +73,7 @@ class SmoothTables:
         """Find how wrong the model's errors are; takes a little longer than the tables did."""
         if self._error_factors:
             return
-        doing = "Rehearsing the errors of smooth tables"
+        doing = "Simulating the errors of smooth tables"
         truth, rehearsed, again = self.rehearsed(
             lambda _, share: on_progress(doing, _FITTED_AGAIN * share)
         )

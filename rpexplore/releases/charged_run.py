@@ -14,7 +14,7 @@ import numpy as np
 
 from rpexplore.common.numbers import Exact, exact_fraction
 from rpexplore.common.processes import Progress, part_of_progress
-from rpexplore.common.text import data_size, joined, plural, text_of_path, with_article
+from rpexplore.common.text import data_size, joined, plural, rounded, text_of_path, with_article
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import COUNTING, weight_note
 from rpexplore.domain.domain import formulas_warning
@@ -153,6 +153,8 @@ class ChargedRun:
             check_approvals(account.approval_demands, plan.sha256, options.approvals)
         else:
             _refuse_other_approvals(self._entry, options.approvals)
+            if not os.path.lexists(unfinished_folder(output) / NOTE):
+                _refuse_beyond_limit(account)
 
     def count(self, on_progress: Progress) -> None:
         """Count what is measured first of each part, of the records as they were found.
@@ -324,10 +326,29 @@ class ChargedRun:
                 failed = LedgerError(f"{error} {self._charge_after_error(folder)}")
                 failed.says_charge = True
                 raise failed from None
+            self._refuse_two_accounts()
         if is_noted_again:  # by what it is known from now on
             note_account(self.ledger, self._source)
         read_approvals(folder, self.noted_approvals()[0])  # they may be missing: no noise before
         return self._entry_id
+
+    def _refuse_two_accounts(self) -> None:
+        """Raise `LedgerError` if another run has begun an account meanwhile, in another ledger.
+
+        Of two that book at the same time, a file and its folder say, one at least sees the other,
+        as each looks when it has booked.
+        """
+        try:
+            ledger_of(self._source, self.ledger.name)
+        except LedgerError as error:
+            failed = LedgerError(
+                f"{error} The run is charged in {self.ledger.name!r}, and no noise was drawn. If "
+                "another run was booked at the same moment, merge the two ledgers (rpexplore "
+                "ledger --merge), then run it again into the same folder, which costs nothing "
+                "further."
+            )
+            failed.says_charge = True
+            raise failed from None
 
     def noted_approvals(self) -> tuple[list[str], int]:
         """The approvals that the run was booked with, by SHA-256, and how many were demanded."""
@@ -478,6 +499,18 @@ def _refuse_other_approvals(entry: LedgerEntry, approvals: Sequence[Approval]) -
         raise ApprovalError(
             f"The run is booked already, with the approvals of {names}; give no others to run it "
             "again (leave --approval out)."
+        )
+
+
+def _refuse_beyond_limit(account: Account) -> None:
+    """Raise `LedgerError` if what is booked is more than the limit, as after a merge of ledgers."""
+    limit, spent = account.limit_record_rho, account.spent_record_rho
+    if limit is not None and spent > limit:
+        raise LedgerError(
+            f"The runs that are booked for {account.dataset!r}, this one among them, cost ρ = "
+            f"{rounded(spent, 6, 'up')} for one record, more than its budget limit of "
+            f"{rounded(limit, 6)}: ledgers with runs booked at the same time were merged. Raise "
+            "the limit to go on with this one."
         )
 
 

@@ -8,7 +8,6 @@ import openpyxl
 import pytest
 
 import rpexplore as rp
-from rpexplore.common import spreadsheets
 from rpexplore.common.spreadsheets import sheets_of
 from rpexplore.domain.codebook_formats import draft_of_file
 from rpexplore.domain.codebook_remarks import remarks_on_codebook
@@ -123,28 +122,23 @@ def test_one_row_an_attribute_in_csv_and_labels_on_a_sheet_of_their_own(written,
         Domain.parse("name,type,values\nsex,integer,5..1\n", "c.csv")
 
 
-def test_files_that_are_no_codebook_are_refused(written, tmp_path, monkeypatch):
+def test_files_that_are_no_codebook_are_refused(written, tmp_path):
     with pytest.raises(DomainError, match="has no sheet with the columns"):
         Domain.load(written(Sheet=[["a", "b"], [1, 2]]))
     (tmp_path / "bad.xlsx").write_bytes(b"PK\x03\x04 no zip")
     with pytest.raises(DomainError, match="is no usable spreadsheet"):
         Domain.load(tmp_path / "bad.xlsx")
     path = written(values=[["attribute", "value"], *(["a", number] for number in range(99))])
-    monkeypatch.setattr(spreadsheets, "MOST_CELLS", 100)
-    with pytest.raises(DomainError, match="holds more than any codebook"):
-        Domain.load(path)
-    monkeypatch.undo()
-    monkeypatch.setattr(spreadsheets, "MOST_XML", 500)  # of a part, unpacked
-    with pytest.raises(DomainError, match="holds more than any codebook"):
-        Domain.load(path)
+    for limit in ({"most_cells": 100}, {"most_bytes": 500}):  # of a part, unpacked
+        with pytest.raises(DomainError, match="holds more than any codebook"):
+            sheets_of(path.read_bytes(), "c", DomainError, **limit)
 
 
-def test_empty_rows_count_towards_what_a_file_may_hold(monkeypatch):
-    monkeypatch.setattr(spreadsheets, "MOST_CELLS", 100)
+def test_empty_rows_count_towards_what_a_file_may_hold():
     last = excel(a=[["value"], *[[]] * 150, ["F"]])
     for content in (last, ods(a=[["value"], *[[]] * 150, ["F"]])):
         with pytest.raises(DomainError, match="holds more than any codebook"):
-            sheets_of(content, "c", DomainError)
+            sheets_of(content, "c", DomainError, most_cells=100)
 
 
 def test_entities_are_refused():

@@ -343,7 +343,9 @@ class _Writer:
             if squared is not None and isinstance(whole, BestGuesses):
                 own = tuple(index for index in attributes if self.cells.sizes[index] > 1)
                 columns = next(here for each, _, here in whole.columns(level) if each == own)
-                figures[AREA_MODEL_ERROR] = np.sqrt(squared[within, columns])
+                # What is impossible is 0, in truth as well, whatever the model has of its noise.
+                is_possible = self.cells.margin_on(self.cells.possible[None], 0, attributes) > 0
+                figures[AREA_MODEL_ERROR] = np.sqrt(squared[within, columns]) * is_possible
             entries.append(self._table(table_file(plan, level, table, part), level, table, figures))
         if isinstance(whole, BestGuesses):
             for level, (counts, _) in found.items():

@@ -91,6 +91,12 @@ def test_known_totals_and_impossible_combinations_are_met(released, tmp_path):
         assert impossible["value"].eq(0).all()
         assert cells["note"].eq(IMPOSSIBLE_NOTE).tolist() == [k % 6 == 1 for k in range(len(cells))]
         assert not impossible["unbiased_value"].eq(0).all()
+    guesses = rp.area_guesses(release, tmp_path / "guesses")
+    for level in ("region", "town"):
+        cells = guesses.table(level, "sex", "age")
+        errors = cells["model_error"].to_numpy()
+        assert cells["value"].iloc[1::6].eq(0).all()
+        assert (errors == 0).tolist() == [k % 6 == 1 for k in range(len(cells))]
     text = (tmp_path / "counts" / "README.md").read_text()
     assert "4 areas were taken as publicly known. They are not protected" in text
     with pytest.raises(ReleaseError, match="all is not the sum of those of its parts"):

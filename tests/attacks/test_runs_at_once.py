@@ -1,0 +1,41 @@
+"""Runs on a file and on its folder, booked at the same moment: no noise while two ledgers count."""
+
+from fractions import Fraction
+
+import pytest
+
+from rpexplore.errors import LedgerError
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
+from rpexplore.releases.release import release
+from tests.attacks.books import PLAN, n_runs
+
+
+@pytest.fixture
+def folder_is_released_first(folder, tmp_path, monkeypatch):
+    """The folder is released after the run on its file has looked, and before that is booked."""
+    real = Ledger.book
+
+    def book(self, *arguments, **options):
+        monkeypatch.setattr(Ledger, "book", real)
+        release(PLAN, folder, tmp_path / "of_folder", limit_rho=Fraction(1, 2))
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(Ledger, "book", book)
+
+
+def test_a_file_and_its_folder_at_once_draw_noise_when_their_ledgers_are_merged(
+    folder, tmp_path, folder_is_released_first
+):
+    data, output = folder / "one.csv", tmp_path / "of_file"
+    both = Ledger(tmp_path / FILENAME)
+    with pytest.raises(LedgerError, match=r"The run is charged in .* merge the two ledgers"):
+        release(PLAN, data, output)
+    assert not output.exists()
+    with pytest.raises(LedgerError, match="accounts in two ledgers"):
+        release(PLAN, data, output)
+    both.merge(Ledger(folder / FILENAME))
+    with pytest.raises(LedgerError, match=r"more than its budget limit of 0\.5"):
+        release(PLAN, data, output)
+    both.set_limit(folder, Fraction(1))
+    release(PLAN, data, output)
+    assert n_runs(data) == n_runs(folder) == 2
