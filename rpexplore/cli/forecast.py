@@ -136,12 +136,7 @@ def _other_parts(
     """Of areas, best guesses for them, own counts and adaptive tables: a name, facts, and text."""
     from rpexplore.analysis.forecast import public_tables_among
     from rpexplore.cli.facts import row_facts
-    from rpexplore.cli.publishable import (
-        guesses_of,
-        guesses_text,
-        text_of_part,
-        usefulness_of_part,
-    )
+    from rpexplore.cli.publishable import guesses_of, guesses_text, text_of_part, usefulness_of_part
     from rpexplore.domain.expected_counts import ExpectedCounts
 
     found: list[tuple[str, Any, str]] = []

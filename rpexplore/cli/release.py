@@ -6,14 +6,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli import inputs, options
-from rpexplore.cli.console import (
-    agreed,
-    interactive,
-    progress,
-    say,
-    say_privately,
-    say_result,
-)
+from rpexplore.cli.console import agreed, interactive, progress, say, say_privately, say_result
 from rpexplore.common.text import plural
 from rpexplore.errors import DataError, RpexploreError
 
@@ -253,11 +246,7 @@ def ledger(
     from rpexplore.releases.approvals import ApprovalDemand
     from rpexplore.releases.ledger.account import IN_NOISE
     from rpexplore.releases.ledger.ledger import Ledger
-    from rpexplore.releases.ledger.overlaps import (
-        beside_unasked,
-        ledger_of,
-        refuse_among_records,
-    )
+    from rpexplore.releases.ledger.overlaps import beside_unasked, ledger_of, refuse_among_records
 
     given = {
         "DATA": data,

@@ -14,12 +14,7 @@ from rpexplore.common.processes import Progress, no_progress, one_thread, part_o
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.agreement import agreeing
-from rpexplore.estimation.hidden import (
-    contradicted,
-    hidden_scales,
-    misfits,
-    towards_measured,
-)
+from rpexplore.estimation.hidden import contradicted, hidden_scales, misfits, towards_measured
 from rpexplore.estimation.higher_tables import higher_tables
 from rpexplore.estimation.nonnegative import impossible_cells, nonnegative
 from rpexplore.estimation.one_way import one_way

@@ -424,28 +424,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     if has_levels:
         closure = _with_stated_prices(closure, not_negative(content["record_prices"], "price"))
     budget = Budget.from_json(content["budget"])
-    is_simple = workload.is_marginals and not has_levels
-    by_residual = budget.replaces and not is_simple
-    if by_residual and budget.exact:
-        raise PlanError("exact totals must be of a plan whose tables are all of single values.")
-    if any((key in content) != (budget.replaces and is_simple) for key in _OF_REPLACING):
-        raise PlanError(
-            f"{' and '.join(_OF_REPLACING)} must be there where neighbours replace a record and "
-            "all tables are of single values, and nowhere else."
-        )
-    if ("period_prices" in content) != (budget.period is not None):
-        raise PlanError("period_prices must be there in a panel, and nowhere else.")
-    if budget.period is not None:
-        if not workload.is_marginals or has_levels or "pilot" in content:
-            raise PlanError("a panel must be of tables of single values, without a pilot.")
-        closure = closure.in_panel(_panel(content, closure, budget, domain))
-    if by_residual:
-        closure = closure.replacing_by_residual(replaces=True)
-    elif budget.replaces:
-        exact = exact_totals(workload, budget)
-        if exact:
-            refuse_unprotected(closure, workload, exact)
-        closure = closure.replacing(_replacement(content, closure, exact))
+    closure = _charged_as_stated(content, workload, closure, budget)
     loss = loss_from_json(content["loss"])
 
     def of_tables(key: str, check: Callable[..., np.ndarray] = not_negative) -> np.ndarray:
@@ -475,6 +454,35 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
         "pilot_of": text_of(content, "pilot_of") if "pilot_of" in content else "",
         "rules": _rules(content, workload) if "rules" in content else (),
     }
+
+
+def _charged_as_stated(
+    content: dict[str, Any], workload: Workload, closure: Closure, budget: Budget
+) -> Closure:
+    """The closure at the costs for the neighbours of a budget, by what the file states."""
+    is_simple = workload.is_marginals and not workload.has_levels
+    by_residual = budget.replaces and not is_simple
+    if by_residual and budget.exact:
+        raise PlanError("exact totals must be of a plan whose tables are all of single values.")
+    if any((key in content) != (budget.replaces and is_simple) for key in _OF_REPLACING):
+        raise PlanError(
+            f"{' and '.join(_OF_REPLACING)} must be there where neighbours replace a record and "
+            "all tables are of single values, and nowhere else."
+        )
+    if ("period_prices" in content) != (budget.period is not None):
+        raise PlanError("period_prices must be there in a panel, and nowhere else.")
+    if budget.period is not None:
+        if not is_simple or "pilot" in content:
+            raise PlanError("a panel must be of tables of single values, without a pilot.")
+        return closure.in_panel(_panel(content, closure, budget, workload.domain))
+    if by_residual:
+        return closure.replacing_by_residual(replaces=True)
+    if not budget.replaces:
+        return closure
+    exact = exact_totals(workload, budget)
+    if exact:
+        refuse_unprotected(closure, workload, exact)
+    return closure.replacing(_replacement(content, closure, exact))
 
 
 def _rules(content: dict[str, Any], workload: Workload) -> tuple[Rule, ...]:

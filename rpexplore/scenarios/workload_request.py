@@ -21,12 +21,7 @@ from rpexplore.scenarios.bases import (
     check_basis_choices,
     with_basis_choices,
 )
-from rpexplore.scenarios.table_settings import (
-    GroupSetting,
-    TableSetting,
-    names_of,
-    settings_of,
-)
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting, names_of, settings_of
 from rpexplore.workload.attribute_sets import stacked
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.table_text import Table

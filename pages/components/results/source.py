@@ -11,13 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.components.release.release_task import project_task
-from pages.components.shared.autosave import (
-    PARAMETER,
-    autosaves,
-    is_saved,
-    open_key,
-    save_project,
-)
+from pages.components.shared.autosave import PARAMETER, autosaves, is_saved, open_key, save_project
 from pages.components.shared.background import worked_out
 from pages.components.shared.files import finished_at, path_choice, released_folders
 from pages.components.shared.session import current, escaped, kept, project

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pandas as pd
 import streamlit as st
 
 from pages.components.shared.background import worked_out
@@ -70,6 +71,13 @@ def forecast_in_areas(planned: AreaPlan, scenario: Scenario | None = None) -> Ar
     slot, by = _slot(scenario), (planned.workload, public)
     drawn = worked_out(DrawnAreas.of, planned.workload, public, by=by, slot=slot)
     return drawn and kept(area_forecast_of_scenario, planned, drawn, scenario, slot=scenario.name)
+
+
+def show_forecast(made: Forecast | AreaForecast, figures: pd.DataFrame, alt: str) -> None:
+    """A forecast in a sentence, a table of its figures, and what it rests on."""
+    st.markdown(f"**{escaped(made.describe())}**", help=meaning("Good cell"))
+    st.dataframe(figures, hide_index=True, alt=alt)
+    st.caption(escaped(made.rests_on))
 
 
 def _slot(scenario: Scenario) -> str:
