@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _NAMES = {"areas": "areas", "counts": "counts", "rounds": "rounds_if_unbiased"}
 _ALIGNMENT = "><><>>>"  # of proposals
-_MOST_LISTED = 10  # tables, unless more are asked for
+_MOST_LISTED = 20  # tables, unless more are asked for
 
 
 def forecast(
@@ -108,9 +108,13 @@ def forecast(
     parts = []
     if made is not None and listed is not None:
         parts += [str(made), _text(made.by_order(), "attributes", "meeting")]
+        first = listed.head(_MOST_LISTED if tables is None else tables)
+        more = len(listed) - len(first)
+        hint = f"\n… and {more:,} more: --tables {len(listed)} shows all, --csv FILE writes all."
         parts.append(
             "Tables with the fewest people in good cells\n"
-            + _text(listed.head(_MOST_LISTED if tables is None else tables), "table", "meets")
+            + _text(first, "table", "meets")
+            + (hint if more else "")
         )
     for name, frame in groups.items():
         parts.append(f"People by {name}\n{_text(frame, 'value', 'count')}")

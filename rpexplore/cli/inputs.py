@@ -393,7 +393,7 @@ def questions(
     from rpexplore.domain.values import combination_from_text
 
     if not any(f" {name}=" in option for option in options for name in domain.names):
-        example = "the values that count, such as age=18..24"
+        example = "the values that count, such as age=18..24; name none to count all records"
         return [list(options)], [texts_by_attribute(domain, options, "A=VALUES", example)]
     return [[option] for option in options], [
         combination_from_text(domain, option, "question") for option in options

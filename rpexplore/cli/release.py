@@ -148,8 +148,10 @@ def release(
         return
     if not as_json:
         weight = weight_note(source, loaded.domain)
-        remarks = filter(None, [describe_earlier_run(loaded, before), weight, warning])
-        say("\n".join([announcement(loaded, book.name, before, limit_rho), *remarks, ""]))
+        earlier = None if goes_on else describe_earlier_run(loaded, before)
+        remarks = filter(None, [earlier, weight, warning])
+        facts = announcement(loaded, book.name, before, limit_rho, goes_on=goes_on)
+        say("\n".join([facts, *remarks, ""]))
     if interactive() and not yes and not agreed("Run it?"):
         raise RpexploreError("Not run: nothing was charged, nothing was written.")
     try:
