@@ -42,8 +42,11 @@ def picture() -> None:
         help="Smaller is more private, and noisier.",
     )
     shown = first_look(epsilon)
-    with st.container(key="first-look-table"):
-        st.html(first_look_table(shown))
+    # Wider than a narrow screen, and to be moved by keyboard there.
+    st.html(
+        '<div class="first-look-frame" role="region" tabindex="0" aria-label="A table at this '
+        f'budget">{first_look_table(shown)}</div>'
+    )
     st.caption(escaped(f"{shown.sentence} {KEY}"))
 
 

@@ -197,7 +197,7 @@ button[data-selected="true"] p,
     + [data-testid="stElementContainer"]:has(.stDataFrame) {
     margin-top: 1.75rem;
 }
-.st-key-first-look-table { overflow-x: auto; }
+.first-look-frame { overflow-x: auto; }
 /* The picture on the page Home: its cells as far as there is room, heads on their side. */
 .first-look { border-collapse: separate; border-spacing: 2px; width: 100%; font-size: 0.75rem; }
 .first-look td, .first-look th { padding: 0.15rem 0.25rem; font-weight: 400; border: 0; }
