@@ -9,13 +9,7 @@ import numpy as np
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.text import csv_of_frame, plural, rounded
 from rpexplore.planning.mechanism.variances import cells_differ, is_negligible_difference
-from rpexplore.planning.part_plan import (
-    Z_95,
-    PartPlan,
-    for_reading,
-    names_for_reading,
-    worst_first,
-)
+from rpexplore.planning.part_plan import Z_95, PartPlan, for_reading, names_for_reading, worst_first
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget

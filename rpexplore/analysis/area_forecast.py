@@ -63,7 +63,7 @@ class AreaForecast:
 
     Example:
         >>> import rpexplore as rp
-        >>> tree = rp.AreaTree.fromrange_ends({"region": ["N", "N", "S"], "town": ["1", "2", "1"]})
+        >>> tree = rp.AreaTree.from_columns({"region": ["N", "N", "S"], "town": ["1", "2", "1"]})
         >>> sexes = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2}), 1)
         >>> asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, sexes))
         >>> plan = rp.plan(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
@@ -83,12 +83,7 @@ class AreaForecast:
     drawn: DrawnAreas | None = None
 
     def __post_init__(self) -> None:
-        part = self.plan.part("areas") if isinstance(self.plan, Plan) else self.plan
-        if not isinstance(part, AreaPlan):
-            raise PlanError(
-                "A forecast of areas is made of tables in areas, and this plan has none; "
-                "rp.Forecast is for tables."
-            )
+        part = self.areas_of_plan
         checked_share(self.share)
         checked_cv_limit(self.limit)
         if self.survey is not None:
@@ -97,9 +92,13 @@ class AreaForecast:
 
     @cached_property
     def areas_of_plan(self) -> AreaPlan:
-        """The part of the plan that is looked at."""
+        """The part of the plan that is looked at; raises `PlanError` if it has none."""
         part = self.plan.part("areas") if isinstance(self.plan, Plan) else self.plan
-        assert isinstance(part, AreaPlan)
+        if not isinstance(part, AreaPlan):
+            raise PlanError(
+                "A forecast of areas is made of tables in areas, and this plan has none; "
+                "rp.Forecast is for tables."
+            )
         return part
 
     @cached_property
@@ -240,7 +239,7 @@ class AreaForecast:
 
     def describe(self) -> str:
         """The headline in a sentence."""
-        meeting = self.meeting.text(lambda value: f"{rounded(value, 3)}")
+        meeting = self.meeting.text(lambda value: rounded(value, 3))
         return (
             f"{self.people.text(describe_share)} of people are in good cells, with a coefficient "
             f"of variation of at most {100 * self.limit:g} % (mean over the tables of each level); "
@@ -260,7 +259,7 @@ class AreaForecast:
             "good cells)",
         ]
         lines += [] if self.survey is None else [f"  {self.survey.text}"]
-        lines += [f"  {said}" for said in (*self.counts.public.contradictions,)]
+        lines += [f"  {said}" for said in self.counts.public.contradictions]
         lines += [f"  {self.counts.sample_text}"] if self.counts.sample_text else []
         return "\n".join(lines)
 

@@ -12,10 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.budget_units import (
-    stated_delta,
-    typed_text,
-)
+from rpexplore.analysis.budget_units import stated_delta, typed_text
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure, group_name, order_groups
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
 from rpexplore.common.text import rounded

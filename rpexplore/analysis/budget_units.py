@@ -83,12 +83,11 @@ def with_privacy_unit(
     keeps = neighbours == REPLACE and max_records_per_person in (None, 1)
     is_distinct = neighbours != REPLACE and max_records_per_person == 1
     in_panel = max_records_per_person is not None and neighbours == budget.neighbours
-    return Budget(
+    return budget.of_unit(
         max_records_per_person=max_records_per_person,
         neighbours=neighbours,
         period=budget.period if in_panel else None,
         exact=budget.exact if keeps else (),
-        unit_noun=budget.unit_noun,
         distinct=budget.distinct if is_distinct else None,
         **dict(budget.stated),
     )
@@ -96,22 +95,13 @@ def with_privacy_unit(
 
 def with_noun(budget: Budget, noun: str | None) -> Budget:
     """The same promise, with this word for who is protected; None: the usual one."""
-    return Budget(
-        max_records_per_person=budget.max_records_per_person,
-        neighbours=budget.neighbours,
-        period=budget.period,
-        exact=budget.exact,
-        unit_noun=noun,
-        distinct=budget.distinct,
-        **dict(budget.stated),
-    )
+    return budget.of_unit(unit_noun=noun, **dict(budget.stated))
 
 
 def in_panel(budget: Budget, period: str | None) -> Budget:
     """The same numbers for people with one record a period, or (None) with any records."""
     stated: dict[str, Any] = dict(budget.stated)
-    most = budget.max_records_per_person
-    noun = budget.unit_noun
+    most, noun = budget.max_records_per_person, budget.unit_noun
     return Budget(max_records_per_person=most, period=period, unit_noun=noun, **stated)
 
 

@@ -182,7 +182,7 @@ class DrawnAreas:
     def text(self) -> str:
         """What all this rests on, for a sentence."""
         if self.totals is None:
-            return f"{self.public.text}; of the sizes of areas nothing is known"
+            return f"{self.public.text}; the sizes of areas are not known"
         return f"{self.public.text}; {plural(len(self.totals), 'known total')} of areas"
 
     @property
@@ -196,9 +196,9 @@ class DrawnAreas:
                 "ones more likely; each stands for others of its level."
             )
         if np.any(self.n_chosen < self.n_tables):
-            said.append(f"Of levels with more than {MOST_TABLES} tables as many are looked at.")
+            said.append(f"Of each level, {MOST_TABLES} tables at most are looked at.")
         if n_left := int(np.sum(self.n_asked - self.n_tables)):
-            said.append(f"{plural(n_left, 'table')} of levels left out, with too many cells.")
+            said.append(f"{plural(n_left, 'table')} of levels left out: too many cells.")
         return " ".join(said)
 
 

@@ -25,20 +25,10 @@ from rpexplore.common.files import file_bytes
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural
 from rpexplore.domain.domain import AttributeSet, Domain
-from rpexplore.domain.expected_counts import (
-    CV_LIMIT,
-    ExpectedCounts,
-    checked_cv_limit,
-    title_of,
-)
+from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit, title_of
 from rpexplore.domain.expected_counts_file import public_table_from_csv
 from rpexplore.domain.public_tables import PublicTable, PublicTables
-from rpexplore.domain.survey import (
-    SurveyDesign,
-    added_by_noise,
-    describe_added,
-    least_good_counts,
-)
+from rpexplore.domain.survey import SurveyDesign, added_by_noise, describe_added, least_good_counts
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.stated_forecast import MOST_TABLES, GroupForecast, StatedForecast

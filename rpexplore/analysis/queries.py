@@ -6,6 +6,7 @@ record's cost rises above what the plan costs anyway (the refined privacy orderi
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -178,6 +179,15 @@ class CountUsefulness:
             f"{self.count_text} of {plural(self.queries, 'own count')} {verb} publishable, with a "
             f"coefficient of variation of at most {100 * self.cv_limit:g} %."
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as plain values."""
+        return {
+            "rests_on": self.rests_on,
+            "cv_limit": self.cv_limit,
+            "query_count": self.queries,
+            "publishable_count": self.publishable._asdict(),
+        }
 
 
 def with_usefulness(frame: pd.DataFrame, answers: np.ndarray | None) -> pd.DataFrame:

@@ -379,8 +379,14 @@ def share_table(beside: "pd.DataFrame") -> str:
 # ---- What the command line says about ledgers, and what a run is charged: values, texts.
 
 
-def announcement(plan: Plan, ledger: str, account: "Account", limit_rho: str | None) -> str:
-    """What a run of the plan will be charged, and what a ledger has of the data before."""
+def announcement(
+    plan: Plan, ledger: str, account: "Account", limit_rho: str | None, *, goes_on: bool
+) -> str:
+    """What a run of the plan will be charged, and what a ledger has of the data before.
+
+    goes_on: whether it is booked already, as after a pilot
+    """
+    when = "that is booked already" if goes_on else "for this run, charged when it starts"
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
     sums = "" if plan.budget.period is None else f" (for {plan.budget.nouns} with any records)"
@@ -390,7 +396,7 @@ def announcement(plan: Plan, ledger: str, account: "Account", limit_rho: str | N
             f"Plan      SHA-256 {plan.sha256}",
             f"Protects  {plan.budget.unit}{replaced}; each ρ below is for that",
             *([] if plan.universe is None else [f"Universe  {plan.universe.text}"]),
-            f"Cost      {rho_text(plan.rho)} for this run, charged when it starts",
+            f"Cost      {rho_text(plan.rho)} {when}",
             f"Ledger    {one_line(ledger)}",
             f"Spent     {rho_text(account.spent_record_rho * factor)} on this data so far{sums}",
             f"Limit     {limit_text if limit_rho is None else f'ρ = {limit_rho}, as given'}",

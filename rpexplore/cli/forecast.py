@@ -7,7 +7,7 @@ from rpexplore.cli import area_options, forecast_options, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
 from rpexplore.cli.look import load_verified
 from rpexplore.common.text import csv_of_frame
-from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _NAMES = {"areas": "areas", "counts": "counts", "rounds": "rounds_if_unbiased"}
 _ALIGNMENT = "><><>>>"  # of proposals
-_MOST_LISTED = 10  # tables, unless more are asked for
+_MOST_LISTED = 20  # tables, unless more are asked for
 
 
 def forecast(
@@ -108,9 +108,13 @@ def forecast(
     parts = []
     if made is not None and listed is not None:
         parts += [str(made), _text(made.by_order(), "attributes", "meeting")]
+        first = listed.head(_MOST_LISTED if tables is None else tables)
+        more = len(listed) - len(first)
+        hint = f"\n… and {more:,} more: --tables {len(listed)} shows all, --csv FILE writes all."
         parts.append(
             "Tables with the fewest people in good cells\n"
-            + _text(listed.head(_MOST_LISTED if tables is None else tables), "table", "meets")
+            + _text(first, "table", "meets")
+            + (hint if more else "")
         )
     for name, frame in groups.items():
         parts.append(f"People by {name}\n{_text(frame, 'value', 'count')}")
@@ -130,36 +134,18 @@ def _other_parts(
     survey: "SurveyDesign | None",
 ) -> list[tuple[str, Any, str]]:
     """Of areas, best guesses for them, own counts and adaptive tables: a name, facts, and text."""
-    from rpexplore.analysis.adaptive import RoundsForecast
-    from rpexplore.analysis.forecast import GOOD_SHARE, public_tables_among
+    from rpexplore.analysis.forecast import public_tables_among
     from rpexplore.cli.facts import row_facts
-    from rpexplore.cli.publishable import facts_of_part, guesses_of, guesses_text, text_of_part
+    from rpexplore.cli.publishable import guesses_of, guesses_text, text_of_part, usefulness_of_part
     from rpexplore.domain.expected_counts import ExpectedCounts
 
-    share = GOOD_SHARE if share is None else share
     found: list[tuple[str, Any, str]] = []
-    part: Any
-    for part in plan.parts:
-        own: Any = None
-        if part.kind == "areas":
-            from rpexplore.analysis.area_forecast import area_forecast_by
-
-            known = public_tables_among(part.domain, public)
-            own = area_forecast_by(part, known, limit, totals, survey, share)
-        elif part.kind == "counts":
-            from rpexplore.analysis.queries import CountUsefulness
-
-            own = CountUsefulness.of(part, public_tables_among(part.domain, public), limit)
-            if isinstance(own, str):
-                raise WorkloadError(f"What is publishable is not known: {own}")
-        elif part.kind == "rounds":
-            known = public_tables_among(part.domain, public)
-            own = RoundsForecast.of(part, known, limit, survey, share)
-        if own is not None:
-            found.append((_NAMES[part.kind], facts_of_part(part, own), text_of_part(part, own)))
+    for part in (part for part in plan.parts if part.kind != "tables"):
+        known = public_tables_among(part.domain, public)
+        useful = usefulness_of_part(part, known, limit, share=share, totals=totals, design=survey)
+        found.append((_NAMES[part.kind], useful.to_json(), text_of_part(part, useful)))
         if part.kind == "areas":
             # Of one public table its cells; of several what they agree on, the number of records.
-            known = public_tables_among(part.domain, public)
             counts = [table.counts for table in known.tables if not table.is_shares]
             expected = counts[0] if len(counts) == 1 else ExpectedCounts.of_total(known.n_records)
             guesses = guesses_of(plan, (expected, limit))

@@ -57,6 +57,10 @@ def budget_from_options(
     if delta is not None:
         given["delta"] = delta
         options.append("--delta")
+    if set(given) == {"epsilon"}:
+        raise BudgetError(
+            f"--epsilon {given['epsilon']} needs a δ beside it; give --delta too, such as 1e-6."
+        )
     if set(given) not in ({"rho"}, {"epsilon", "delta"}, {"mu"}, {"privacy_cost"}):
         raise BudgetError(
             "Give the budget in one way: --rho R, or --epsilon E with --delta D, or --mu M, or "
@@ -389,7 +393,7 @@ def questions(
     from rpexplore.domain.values import combination_from_text
 
     if not any(f" {name}=" in option for option in options for name in domain.names):
-        example = "the values that count, such as age=18..24"
+        example = "the values that count, such as age=18..24; name none to count all records"
         return [list(options)], [texts_by_attribute(domain, options, "A=VALUES", example)]
     return [[option] for option in options], [
         combination_from_text(domain, option, "question") for option in options

@@ -5,13 +5,7 @@ from typing import Annotated
 from rpexplore.cli.after import combine, postprocess, workbook
 from rpexplore.cli.answers import answer
 from rpexplore.cli.commands import Option, command
-from rpexplore.cli.console import (
-    Verbs,
-    heed_signals,
-    open_closed_streams,
-    say,
-    say_help_alone,
-)
+from rpexplore.cli.console import Verbs, heed_signals, open_closed_streams, say, say_help_alone
 from rpexplore.cli.counts import counts
 from rpexplore.cli.forecast import forecast, suggest
 from rpexplore.cli.look import compare, rewrite, show, verify

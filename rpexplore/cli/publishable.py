@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rpexplore.analysis.forecast import Forecast
     from rpexplore.analysis.queries import CountUsefulness
     from rpexplore.domain.domain import Domain
+    from rpexplore.domain.public_tables import PublicTables
     from rpexplore.planning.part_plan import PartPlan
     from rpexplore.planning.plan import Plan
 
@@ -108,19 +109,57 @@ def usefulness_of(
     """
     if wanted is None:
         return {part.kind: None for part in plan.parts}
-    kinds = [part.kind for part in plan.parts]
-    if design is not None and not {"tables", "areas", "rounds"} & set(kinds):
+    expected, limit = wanted
+    if design is not None and not {part.kind for part in plan.parts} - {"counts"}:
         raise WorkloadError(
             "The design of a survey counts in tables only, and the plan has none; leave it out."
         )
-    return {part.kind: _USEFULNESS[part.kind](part, *wanted, totals, design) for part in plan.parts}
+    from rpexplore.analysis.forecast import forecast_by, public_tables_by
+
+    found: dict[str, Any] = {}
+    part: Any
+    for part in plan.parts:
+        if part.kind == "tables":
+            found["tables"] = forecast_by(part, expected, limit, design)
+            continue
+        public = public_tables_by(part.domain, expected)
+        found[part.kind] = usefulness_of_part(part, public, limit, totals=totals, design=design)
+    return found
+
+
+def usefulness_of_part(
+    part: Any,
+    public: "PublicTables",
+    limit: float,
+    *,
+    share: float | None = None,
+    totals: dict[int, float] | None = None,
+    design: SurveyDesign | None = None,
+) -> "AreaForecast | RoundsForecast | CountUsefulness":
+    """The same of areas, adaptive tables or own counts, by public tables."""
+    from rpexplore.analysis.forecast import GOOD_SHARE
+
+    share = GOOD_SHARE if share is None else share
+    if part.kind == "areas":
+        from rpexplore.analysis.area_forecast import area_forecast_by
+
+        return area_forecast_by(part, public, limit, totals, design, share)
+    if part.kind == "rounds":
+        from rpexplore.analysis.adaptive import RoundsForecast
+
+        return RoundsForecast.of(part, public, limit, design, share)
+    from rpexplore.analysis.queries import CountUsefulness
+
+    useful = CountUsefulness.of(part, public, limit)
+    if isinstance(useful, str):
+        raise WorkloadError(f"What is publishable is not known: {useful}")
+    return useful
 
 
 def usefulness_facts(useful: dict[str, Any]) -> dict[str, Any]:
     """What `usefulness_of` a plan found, in plain values, under a name that says of what."""
     return {
-        _NAMES[kind]: None if found is None else _FACTS[kind](found)
-        for kind, found in useful.items()
+        _NAMES[kind]: None if found is None else found.to_json() for kind, found in useful.items()
     }
 
 
@@ -143,13 +182,8 @@ def texts_of_parts(texts: dict[str, str]) -> str:
     return "\n\n".join(f"{TITLES[kind]}:\n\n{text}" for kind, text in texts.items())
 
 
-def facts_of_part(part: "PartPlan", found: Any) -> dict[str, Any]:
-    """What was found for a part of a plan, in plain values."""
-    return _FACTS[part.kind](found)
-
-
 def text_of_part(part: "PartPlan", found: Any) -> str:
-    """The same for reading."""
+    """What was found for a part of a plan, for reading."""
     return _TEXTS[part.kind](found)
 
 
@@ -176,7 +210,7 @@ def guesses_text(errors: "pd.DataFrame | None") -> str:
         return ""
     columns = {
         "level": errors["level"].tolist(),
-        "records in the median area": [rounded(size, 3) for size in errors["size"]],
+        "records of the area": [rounded(size, 3) for size in errors["size"]],
     }
     names = {"unbiased": "σ unbiased", "alike": "σ areas alike", "differing": "σ areas differ"}
     for name, heading in names.items():
@@ -185,67 +219,14 @@ def guesses_text(errors: "pd.DataFrame | None") -> str:
         columns[heading.replace("σ", "good cells,")] = good
     return (
         "Best guesses for areas, made after the run (postprocess --best-guesses): errors to expect "
-        "in the median area if areas differ by chance alone (alike), and if the shares of their "
-        "cells also vary by half (differ); and the share of records in good cells.\n\n"
+        "in an area of median size and noise, were the lowest areas equally large, if areas differ "
+        "by chance alone (alike), and if the shares of their cells also vary by half (differ); and "
+        "the share of records in good cells.\n\n"
         f"{text_table(columns)}"
     )
 
 
 # ---- by kind of part
-
-
-def _of_tables(
-    part: Any, expected: ExpectedCounts, limit: float, _: Any, design: SurveyDesign | None
-) -> "Forecast":
-    from rpexplore.analysis.forecast import forecast_by
-
-    return forecast_by(part, expected, limit, design)
-
-
-def _of_areas(
-    part: Any,
-    expected: ExpectedCounts,
-    limit: float,
-    totals: dict[int, float] | None,
-    design: SurveyDesign | None,
-) -> "AreaForecast":
-    from rpexplore.analysis.area_forecast import area_forecast_by
-    from rpexplore.analysis.forecast import public_tables_by
-
-    public = public_tables_by(part.domain, expected)
-    return area_forecast_by(part, public, limit, totals, design)
-
-
-def _of_counts(part: Any, expected: ExpectedCounts, limit: float, *_: Any) -> "CountUsefulness":
-    from rpexplore.analysis.forecast import public_tables_by
-    from rpexplore.analysis.queries import CountUsefulness
-
-    useful = CountUsefulness.of(part, public_tables_by(part.domain, expected), limit)
-    if isinstance(useful, str):
-        raise WorkloadError(f"What is publishable is not known: {useful}")
-    return useful
-
-
-def _of_rounds(
-    part: Any, expected: ExpectedCounts, limit: float, _: Any, design: SurveyDesign | None
-) -> "RoundsForecast":
-    from rpexplore.analysis.adaptive import RoundsForecast
-    from rpexplore.analysis.forecast import public_tables_by
-
-    return RoundsForecast.of(part, public_tables_by(part.domain, expected), limit, design)
-
-
-def _facts_of_forecast(made: "Forecast | AreaForecast | RoundsForecast") -> dict[str, Any]:
-    return made.to_json()
-
-
-def _facts_of_counts(useful: "CountUsefulness") -> dict[str, Any]:
-    return {
-        "rests_on": useful.rests_on,
-        "cv_limit": useful.cv_limit,
-        "query_count": useful.queries,
-        "publishable_count": useful.publishable._asdict(),
-    }
 
 
 def _text_of_tables(made: "Forecast") -> str:
@@ -275,16 +256,9 @@ def _text_of_rounds(useful: "RoundsForecast | None") -> str:
     return "\n".join(when_to_choose(useful))
 
 
-_USEFULNESS: dict[str, Callable[..., Any]] = {
-    "tables": _of_tables, "areas": _of_areas, "counts": _of_counts, "rounds": _of_rounds,
-}  # fmt: skip
 _NAMES = {
     "tables": "forecast", "areas": "forecast_in_areas", "counts": "publishable",
     "rounds": "forecast_if_unbiased",
-}  # fmt: skip
-_FACTS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "tables": _facts_of_forecast, "areas": _facts_of_forecast, "counts": _facts_of_counts,
-    "rounds": _facts_of_forecast,
 }  # fmt: skip
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "tables": _text_of_tables, "areas": _text_of_areas, "counts": _text_of_counts,

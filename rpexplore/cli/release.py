@@ -6,14 +6,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli import inputs, options
-from rpexplore.cli.console import (
-    agreed,
-    interactive,
-    progress,
-    say,
-    say_privately,
-    say_result,
-)
+from rpexplore.cli.console import agreed, interactive, progress, say, say_privately, say_result
 from rpexplore.common.text import plural
 from rpexplore.errors import DataError, RpexploreError
 
@@ -155,8 +148,10 @@ def release(
         return
     if not as_json:
         weight = weight_note(source, loaded.domain)
-        remarks = filter(None, [describe_earlier_run(loaded, before), weight, warning])
-        say("\n".join([announcement(loaded, book.name, before, limit_rho), *remarks, ""]))
+        earlier = None if goes_on else describe_earlier_run(loaded, before)
+        remarks = filter(None, [earlier, weight, warning])
+        facts = announcement(loaded, book.name, before, limit_rho, goes_on=goes_on)
+        say("\n".join([facts, *remarks, ""]))
     if interactive() and not yes and not agreed("Run it?"):
         raise RpexploreError("Not run: nothing was charged, nothing was written.")
     try:
@@ -251,11 +246,7 @@ def ledger(
     from rpexplore.releases.approvals import ApprovalDemand
     from rpexplore.releases.ledger.account import IN_NOISE
     from rpexplore.releases.ledger.ledger import Ledger
-    from rpexplore.releases.ledger.overlaps import (
-        beside_unasked,
-        ledger_of,
-        refuse_among_records,
-    )
+    from rpexplore.releases.ledger.overlaps import beside_unasked, ledger_of, refuse_among_records
 
     given = {
         "DATA": data,

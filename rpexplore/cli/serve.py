@@ -167,8 +167,8 @@ def serve(
 
         def announce() -> None:
             say(
-                f"The app runs at {private_address} (for this machine, and for who has this "
-                "address, only). Ctrl-C stops it."
+                f"The app runs at {private_address} (it opens on this machine only, and only by "
+                "this address). Ctrl-C stops it."
             )
             if open_browser and _has_display():
                 import webbrowser

@@ -193,7 +193,7 @@ def rehearse(
         tables, rounds = loaded.part("tables"), loaded.part("rounds")
         kind = "rounds" if tables is None else "tables"
         others = [TITLES[part.kind].lower() for part in loaded.parts if part.kind != kind]
-        aside = f"\n\nRehearsed are these tables alone, not {joined(others)}." if others else ""
+        aside = f"\n\nOnly these tables are simulated, not {joined(others)}." if others else ""
         if tables is None and rounds is not None:
             wanted = _needed(expected_from_options(loaded.domain, expected_count, expected, None))
             adaptive = rehearsed_adaptively(rounds, wanted, on_progress)

@@ -139,10 +139,13 @@ def shown_value(value: object) -> str:
         return shown(value)
 
 
-def shown_few(texts: Sequence[str], most: int = 4) -> str:
+_FEW = 4  # names in a message
+
+
+def shown_few(texts: Sequence[str]) -> str:
     """Names for a message, quoted: "'a', 'b'", "'a', 'b', 'c', 'd' and 3 more"."""
-    listed = ", ".join(repr(shown(text)) for text in texts[:most])
-    return f"{listed} and {len(texts) - most:,} more" if len(texts) > most else listed
+    listed = ", ".join(repr(shown(text)) for text in texts[:_FEW])
+    return f"{listed} and {len(texts) - _FEW:,} more" if len(texts) > _FEW else listed
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from rpexplore.common.text import describe_share, plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 
 SAME_NOISE = (
-    "Every rehearsal has the same noise, as large as the plan makes it: the same plan has the same "
-    "figures."
+    "Every simulation has the same noise, as large as the plan makes it: the same plan has the "
+    "same figures."
 )
 WITHOUT_SIGNS = "added up without their signs"
 IN_TRIALS = "0.4 to 1.5 times"
@@ -50,7 +50,7 @@ class SmoothRehearsal:
             others.insert(0, f"a nonnegative one by {describe_share(row['nonnegative'])}")
         in_trials = f"; in trials {IN_TRIALS} that" if 1 <= order <= 3 else ""
         return (
-            f"Rehearsed on made-up {record_noun} ({self.n_records:,}): a smooth {table} is off by "
+            f"Simulated on made-up {record_noun} ({self.n_records:,}): a smooth {table} is off by "
             f"{describe_share(row['smooth'])} of the {record_noun} (errors of all its cells, "
             f"{WITHOUT_SIGNS}{in_trials}), {', '.join(others)}."
         )
@@ -68,6 +68,6 @@ class SmoothRehearsal:
         return (
             f"{known}, about as skewed and as dependent as in surveys. In trials with two data "
             "sets, of which only the number of records was known, the errors in smooth tables of 1 "
-            f"to 3 attributes were {IN_TRIALS} as large as rehearsed. Compare plans by these "
+            f"to 3 attributes were {IN_TRIALS} as large as simulated. Compare plans by these "
             f"figures, and promise none of them. {SAME_NOISE}"
         )

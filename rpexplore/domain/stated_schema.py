@@ -8,14 +8,7 @@ from typing import Any
 from rpexplore.common.json_fields import loads, refusing
 from rpexplore.common.numbers import shown, shown_few, whole_number
 from rpexplore.common.text import is_text
-from rpexplore.domain.codebook import (
-    DATES,
-    WHOLE,
-    check_number,
-    has_name,
-    is_range,
-    missing_values,
-)
+from rpexplore.domain.codebook import DATES, WHOLE, check_number, has_name, is_range, missing_values
 from rpexplore.domain.csvw_codebook import is_csvw, schemas_of_csvw
 from rpexplore.errors import DomainError
 

@@ -14,12 +14,7 @@ from rpexplore.common.processes import Progress, no_progress, one_thread, part_o
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.agreement import agreeing
-from rpexplore.estimation.hidden import (
-    contradicted,
-    hidden_scales,
-    misfits,
-    towards_measured,
-)
+from rpexplore.estimation.hidden import contradicted, hidden_scales, misfits, towards_measured
 from rpexplore.estimation.higher_tables import higher_tables
 from rpexplore.estimation.nonnegative import impossible_cells, nonnegative
 from rpexplore.estimation.one_way import one_way
@@ -73,7 +68,7 @@ class SmoothTables:
         """Find how wrong the model's errors are; takes a little longer than the tables did."""
         if self._error_factors:
             return
-        doing = "Rehearsing the errors of smooth tables"
+        doing = "Simulating the errors of smooth tables"
         truth, rehearsed, again = self.rehearsed(
             lambda _, share: on_progress(doing, _FITTED_AGAIN * share)
         )

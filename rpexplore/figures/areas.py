@@ -64,7 +64,7 @@ TABLE_COLUMNS = {
 }
 GUESS_COLUMNS = {
     "level": COLUMNS["level"],
-    "size": Column("records in the median area", "rounded"),
+    "size": Column("records of the area", "rounded"),
     "unbiased": Column("error σ, unbiased"),
     "alike": Column("σ of best guesses, areas alike"),
     "differing": Column("σ, areas that differ"),

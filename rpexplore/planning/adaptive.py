@@ -41,8 +41,8 @@ from rpexplore.planning.plan_fields import (
     rows,
 )
 from rpexplore.planning.planner import plan_tables, refuse_type
+from rpexplore.planning.serialization import tables_from_json, tables_to_json
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.planning.table_plan_file import tables_from_json, tables_to_json
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.table_text import all_titles

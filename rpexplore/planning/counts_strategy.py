@@ -110,13 +110,21 @@ class QueryStrategy:
         return int(np.max(self.column_squares))
 
     @cached_property
+    def replaced_squares(self) -> np.ndarray:
+        """Squared norm of the largest change of R x where a record of each cell is replaced.
+
+        Exact: Python's integers, which do not overflow, object[n_cells]
+        """
+        columns, kind_of = np.unique(self.integers, axis=1, return_inverse=True)
+        columns = columns.astype(object)
+        products = columns.T @ columns
+        squares = np.diag(products)
+        return np.max(squares[:, None] + squares - 2 * products, axis=1)[kind_of.ravel()]
+
+    @property
     def squared_diameter(self) -> int:
         """The largest change of R x where one record is replaced, as a squared norm: exact."""
-        columns = np.unique(self.integers, axis=1)
-        products = columns.astype(object)  # Python's integers, which do not overflow
-        products = products.T @ products
-        squares = np.diag(products)
-        return int(np.max(squares[:, None] + squares - 2 * products))
+        return int(np.max(self.replaced_squares))
 
     @cached_property
     def decoding(self) -> np.ndarray:
@@ -157,11 +165,7 @@ class QueryStrategy:
 
         float64[n_cells], read-only
         """
-        columns, kind_of = np.unique(self.integers, axis=1, return_inverse=True)
-        products = columns.T.astype(float) @ columns
-        squares = np.diag(products)
-        distances = np.max(squares[:, None] + squares - 2 * products, axis=1)
-        return read_only((distances / np.max(distances))[kind_of.ravel()])
+        return read_only((self.replaced_squares / self.squared_diameter).astype(float))
 
     @cached_property
     def spare(self) -> np.ndarray:

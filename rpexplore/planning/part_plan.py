@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 import numpy as np
 
 from rpexplore.common.json_fields import not_negative, positive
-from rpexplore.common.numbers import (
-    Exact,
-    exact_fraction,
-    float_at_least,
-    read_only,
-)
+from rpexplore.common.numbers import Exact, exact_fraction, float_at_least, read_only
 from rpexplore.common.text import describe_count, plural, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError

@@ -18,10 +18,7 @@ from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.exact_totals import exact_totals, refuse_unprotected
 from rpexplore.planning.mechanism.panel import Panel
-from rpexplore.planning.mechanism.replacement import (
-    FREE_NOISE,
-    Replacement,
-)
+from rpexplore.planning.mechanism.replacement import FREE_NOISE, Replacement
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import with_best_strategies
@@ -30,12 +27,7 @@ from rpexplore.planning.solvers.caps import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.kinds_of_records import find_feasible_with_kinds
 from rpexplore.planning.solvers.panels import minimise_in_panel
 from rpexplore.planning.solvers.replacements import LEAST_COST, minimise_replacing
-from rpexplore.planning.solvers.solution import (
-    TOLERANCE,
-    Solution,
-    dual_bound,
-    rounding_allowance,
-)
+from rpexplore.planning.solvers.solution import TOLERANCE, Solution, dual_bound, rounding_allowance
 from rpexplore.planning.solving import (
     LOSSES,
     Problem,

@@ -6,7 +6,6 @@ scale.
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +75,6 @@ from rpexplore.planning.serialization import (
 from rpexplore.planning.solvers.solution import CellPrices
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.attribute_sets import padded
-from rpexplore.workload.bases import Basis
 from rpexplore.workload.rules import CELLS, MEDIAN, PEOPLE, SURELY, Rule, rules_of
 from rpexplore.workload.workload import Workload
 
@@ -426,28 +424,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     if has_levels:
         closure = _with_stated_prices(closure, not_negative(content["record_prices"], "price"))
     budget = Budget.from_json(content["budget"])
-    is_simple = workload.is_marginals and not has_levels
-    by_residual = budget.replaces and not is_simple
-    if by_residual and budget.exact:
-        raise PlanError("exact totals must be of a plan whose tables are all of single values.")
-    if any((key in content) != (budget.replaces and is_simple) for key in _OF_REPLACING):
-        raise PlanError(
-            f"{' and '.join(_OF_REPLACING)} must be there where neighbours replace a record and "
-            "all tables are of single values, and nowhere else."
-        )
-    if ("period_prices" in content) != (budget.period is not None):
-        raise PlanError("period_prices must be there in a panel, and nowhere else.")
-    if budget.period is not None:
-        if not workload.is_marginals or has_levels or "pilot" in content:
-            raise PlanError("a panel must be of tables of single values, without a pilot.")
-        closure = closure.in_panel(_panel(content, closure, budget, domain))
-    if by_residual:
-        closure = closure.replacing_by_residual(replaces=True)
-    elif budget.replaces:
-        exact = exact_totals(workload, budget)
-        if exact:
-            refuse_unprotected(closure, workload, exact)
-        closure = closure.replacing(_replacement(content, closure, exact))
+    closure = _charged_as_stated(content, workload, closure, budget)
     loss = loss_from_json(content["loss"])
 
     def of_tables(key: str, check: Callable[..., np.ndarray] = not_negative) -> np.ndarray:
@@ -477,6 +454,35 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
         "pilot_of": text_of(content, "pilot_of") if "pilot_of" in content else "",
         "rules": _rules(content, workload) if "rules" in content else (),
     }
+
+
+def _charged_as_stated(
+    content: dict[str, Any], workload: Workload, closure: Closure, budget: Budget
+) -> Closure:
+    """The closure at the costs for the neighbours of a budget, by what the file states."""
+    is_simple = workload.is_marginals and not workload.has_levels
+    by_residual = budget.replaces and not is_simple
+    if by_residual and budget.exact:
+        raise PlanError("exact totals must be of a plan whose tables are all of single values.")
+    if any((key in content) != (budget.replaces and is_simple) for key in _OF_REPLACING):
+        raise PlanError(
+            f"{' and '.join(_OF_REPLACING)} must be there where neighbours replace a record and "
+            "all tables are of single values, and nowhere else."
+        )
+    if ("period_prices" in content) != (budget.period is not None):
+        raise PlanError("period_prices must be there in a panel, and nowhere else.")
+    if budget.period is not None:
+        if not is_simple or "pilot" in content:
+            raise PlanError("a panel must be of tables of single values, without a pilot.")
+        return closure.in_panel(_panel(content, closure, budget, workload.domain))
+    if by_residual:
+        return closure.replacing_by_residual(replaces=True)
+    if not budget.replaces:
+        return closure
+    exact = exact_totals(workload, budget)
+    if exact:
+        refuse_unprotected(closure, workload, exact)
+    return closure.replacing(_replacement(content, closure, exact))
 
 
 def _rules(content: dict[str, Any], workload: Workload) -> tuple[Rule, ...]:
@@ -668,81 +674,3 @@ def _refuse_unused(
             "where all tables are of single values, all cells of a table have one variance, and "
             "none of them a shadow price of its own."
         )
-
-
-# ---- Tables of a workload as rows of a JSON file, and back.
-
-
-_TABLE_KEYS = ("attributes", "weight", "target", "required")
-
-
-def tables_to_json(
-    workload: Workload, basis_index: np.ndarray | None = None
-) -> list[dict[str, Any]]:
-    """Attributes, by their numbers in the domain, weight and target of each table.
-
-    basis_index: int[n_tables, max_order], of the attributes of each table, −1 behind; None where
-        all are single values, of which nothing is said
-    """
-    columns = (
-        map(list, map(workload.attribute_indices, range(len(workload)))),
-        workload.weights.tolist(),
-        [None if math.isnan(target) else target for target in workload.targets.tolist()],
-        workload.required.tolist(),
-    )
-    rows: list[dict[str, Any]] = [
-        dict(zip(_TABLE_KEYS, row, strict=True)) for row in zip(*columns, strict=True)
-    ]
-    if basis_index is not None:
-        for row, own in zip(rows, basis_index.tolist(), strict=True):
-            row["basis_index"] = [index for index in own if index >= 0]
-    return rows
-
-
-def tables_from_json(
-    listed: list[Any], domain: Domain, bases: tuple[tuple[Basis, ...], ...] | None = None
-) -> Workload:
-    """The tables that `tables_to_json` wrote; raises what `refusing` takes.
-
-    bases: of each attribute of the domain, by whose numbers tables name theirs; None: all are
-        single values
-    """
-    keys = _TABLE_KEYS if bases is None else (*_TABLE_KEYS, "basis_index")
-    rows = columns({"tables": listed}, "tables", keys)
-    tables = [
-        tuple(indices(table, len(domain), "attribute of a table").tolist())
-        for table in lists(rows["attributes"], "table's attributes")
-    ]
-    targets = [math.nan if target is None else target for target in rows["target"]]
-    if not all(type(required) is bool for required in rows["required"]):
-        raise PlanError("whether a target is required must be true or false.")
-    workload = Workload.of(
-        domain,
-        [tuple(domain.names[index] for index in table) for table in tables],
-        weights=floats(rows["weight"], "weight").tolist(),
-        targets=[None if math.isnan(target) else target for target in floats(targets, "target")],
-        required=rows["required"],
-    )
-    if tables != [tuple(workload.attribute_indices(row)) for row in range(len(workload))]:
-        raise PlanError(
-            "the tables of a workload must each be listed once, by number of attributes and then "
-            "in domain order."
-        )
-    return workload if bases is None else _in_bases(workload, bases, rows["basis_index"])
-
-
-def _in_bases(
-    workload: Workload, bases: tuple[tuple[Basis, ...], ...], stated: list[Any]
-) -> Workload:
-    """Tables of single values in the bases that are stated for them instead."""
-    index = np.full(workload.members.shape, -1)
-    for row, own in enumerate(lists(stated, "basis_index")):
-        attributes = workload.attribute_indices(row)
-        fits = len(own) == len(attributes) and all(
-            type(number) is int and 0 <= number < len(bases[attribute])
-            for number, attribute in zip(own, attributes, strict=True)
-        )
-        if not fits:
-            raise PlanError("each table must have one basis_index for each of its attributes.")
-        index[row, : len(own)] = own
-    return replace(workload, bases=bases, basis_index=index)

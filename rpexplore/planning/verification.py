@@ -566,7 +566,9 @@ def _check_counts_variances(plan: QueryPlan) -> Check:
     return items_check(
         "variances",
         differing(stated, computed),
-        f"all {count:,} own counts have the variance that is stated",
+        "the own count has the variance that is stated"
+        if count == 1
+        else f"all {count:,} own counts have the variance that is stated",
         f"{count:,} own counts differ",
         lambda query: (
             f"{names[query]}: its variance is stated as {stated[query]:.9g} and is "

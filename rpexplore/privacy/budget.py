@@ -15,6 +15,7 @@ from rpexplore.privacy import conversions
 from rpexplore.privacy.discrete_noise import DiscreteNoise, gaussian_cost, proven_epsilon
 
 _UNITS = ("privacy_cost", "rho", "mu", "epsilon", "delta")
+_OPTIONAL = ("neighbours", "period", "exact", "unit_noun", "distinct")  # in a file
 ADD_REMOVE, REPLACE = "add-remove", "replace"
 NEIGHBOURS = (ADD_REMOVE, REPLACE)
 """How two data sets differ that a release must hardly tell apart: by one unit of privacy more, or
@@ -198,16 +199,19 @@ class Budget:
         return budget
 
     def of_unit(self, **stated: Any) -> "Budget":
-        """Another amount, stated as for `Budget`, for the same privacy unit and neighbours."""
-        return Budget(
-            max_records_per_person=self.max_records_per_person,
-            neighbours=self.neighbours,
-            period=self.period,
-            exact=self.exact,
-            unit_noun=self.unit_noun,
-            distinct=self.distinct,
-            **stated,
-        )
+        """Another amount, stated as for `Budget`, for the same privacy unit and neighbours.
+
+        What is stated of these is changed.
+        """
+        own = {
+            "max_records_per_person": self.max_records_per_person,
+            "neighbours": self.neighbours,
+            "period": self.period,
+            "exact": self.exact,
+            "unit_noun": self.unit_noun,
+            "distinct": self.distinct,
+        }
+        return Budget(**(own | stated))
 
     @property
     def noun(self) -> str:
@@ -339,26 +343,17 @@ class Budget:
     def from_json(cls, content: Any) -> "Budget":
         """The budget of a plan file; raises `BudgetError` if it is not what `to_json` writes."""
         with refusing(BudgetError, "The budget cannot be used"):
-            known = ("stated", "privacy_cost", "max_records_per_person")
-            if isinstance(content, dict) and "neighbours" in content:
-                known = (*known, "neighbours")
-                if content["neighbours"] != REPLACE:
+            known = ["stated", "privacy_cost", "max_records_per_person"]
+            if isinstance(content, dict):
+                known += [key for key in _OPTIONAL if key in content]
+                if content.get("neighbours", REPLACE) != REPLACE:
                     raise BudgetError(
                         f"its neighbours must be {REPLACE}, or be left out where they add or "
                         "remove the unit."
                     )
-            if isinstance(content, dict) and "period" in content:
-                known = (*known, "period")
-                text_of(content, "period")
-            totals: list[Any] = []
-            if isinstance(content, dict) and "exact" in content:
-                known, totals = (*known, "exact"), content["exact"]
-            if isinstance(content, dict) and "unit_noun" in content:
-                known = (*known, "unit_noun")
-                text_of(content, "unit_noun")
-            if isinstance(content, dict) and "distinct" in content:
-                known = (*known, "distinct")
-                text_of(content, "distinct")
+                for key in ("period", "unit_noun", "distinct"):
+                    if key in content:
+                        text_of(content, key)
             check_keys(content, known, "it")
             stated, written = content["stated"], text_of(content, "privacy_cost")
             if not set(stated) <= set(_UNITS):
@@ -369,7 +364,7 @@ class Budget:
                 max_records_per_person=content["max_records_per_person"],
                 neighbours=content.get("neighbours", ADD_REMOVE),
                 period=content.get("period"),
-                exact=totals,
+                exact=content.get("exact", ()),
                 unit_noun=content.get("unit_noun"),
                 distinct=content.get("distinct"),
             )
@@ -378,7 +373,9 @@ class Budget:
             if budget.unit_noun != content.get("unit_noun"):
                 raise BudgetError("its unit_noun must be left out where it is the usual word.")
             if "exact" in content and (
-                not totals or budget.to_json().get("exact") != totals or "neighbours" not in content
+                not content["exact"]
+                or budget.to_json().get("exact") != content["exact"]
+                or "neighbours" not in content
             ):
                 raise BudgetError(
                     "its exact totals must be lists of names in alphabetical order, none inside "

@@ -113,7 +113,7 @@ class GaussianClaim:
         """(μ², Λ, U) as decimals, each rounded up; above 0."""
         return [
             _decimal_text(self.mu_squared, 17),
-            _decimal_text(max(Fraction(self.shift), _LEAST_NOTED), 5),
+            _decimal_text(max(Fraction(self.shift), _LEAST_NOTED), 10),
             _decimal_text(1 + max(Fraction(self.excess), _LEAST_NOTED), 17),
         ]
 

@@ -18,12 +18,7 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.mechanism.reconstruction import query_matrices
 from rpexplore.planning.mechanism.variances import CellVariances
-from rpexplore.releases.measurement import (
-    PART_CELLS,
-    Part,
-    measured_cells,
-    ranges_of,
-)
+from rpexplore.releases.measurement import PART_CELLS, Part, measured_cells, ranges_of
 from rpexplore.workload.table_text import QueryMatrix
 
 PART_NUMBERS = 16_000_000

@@ -40,8 +40,8 @@ def refuse_differing(plan: Plan, source: Source, options: RunOptions, n_units: i
                 f"whether all records of one {rule.noun} have the same; leave the attribute out, "
                 "or plan without that universe."
             )
-        codes = range(attribute.size)
-        halves = [{code for code in codes if not code >> bit & 1} for bit in _bits(codes)]
+        codes, bits = range(attribute.size), range((attribute.size - 1).bit_length())
+        halves = [{code for code in codes if not code >> bit & 1} for bit in bits]
         for half in ({*codes}, *halves):
             attributes = (attribute,) if universe is None else (*universe.attributes, attribute)
             one: Comparison | Joined = Comparison(len(attributes) - 1, frozenset(half))
@@ -97,8 +97,3 @@ def refuse_more_in_a_period(
             f"the codebook, so that records of one {rule.noun} in one period cannot be looked "
             "for; write these values alike, or leave --person-id out."
         )
-
-
-def _bits(codes: range) -> range:
-    """The places of the binary digits that tell the codes apart."""
-    return range((len(codes) - 1).bit_length())

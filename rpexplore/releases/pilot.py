@@ -16,12 +16,7 @@ from rpexplore.common.processes import Progress
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.pilot import pilot_plan
 from rpexplore.planning.plan import Plan
-from rpexplore.releases.atomic_folder import (
-    check_new,
-    new_folder,
-    unfinished_folder,
-    write_to_disk,
-)
+from rpexplore.releases.atomic_folder import check_new, new_folder, unfinished_folder, write_to_disk
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.measurement_file import (
     PLAN,

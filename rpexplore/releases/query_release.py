@@ -33,13 +33,7 @@ from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.readme import query_readme
-from rpexplore.releases.table_cells import (
-    for_csv,
-    notes_of,
-    read_columns,
-    read_rows,
-    write_rows,
-)
+from rpexplore.releases.table_cells import for_csv, notes_of, read_columns, read_rows, write_rows
 from rpexplore.workload.query_list import QueryList
 
 ANSWERS, MEASUREMENTS = "answers", "measurements.parquet"

@@ -43,12 +43,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     residuals_within,
 )
 from rpexplore.planning.mechanism.variances import CellVariances
-from rpexplore.planning.pilot import (
-    n_pilot_residuals,
-    pilot_scales,
-    pilot_weights,
-    rest_scales,
-)
+from rpexplore.planning.pilot import n_pilot_residuals, pilot_scales, pilot_weights, rest_scales
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import measurement
 from rpexplore.releases.contributions import Contributions
@@ -62,11 +57,7 @@ from rpexplore.releases.means import (
     n_groups,
     ratio_columns,
 )
-from rpexplore.releases.measurement import (
-    LARGE,
-    Part,
-    measured_cells,
-)
+from rpexplore.releases.measurement import LARGE, Part, measured_cells
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.packed_tables import (
     PACKED,

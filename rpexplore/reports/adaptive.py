@@ -169,7 +169,7 @@ def _rehearsed(rehearsal: SmoothRehearsal | None, record_noun: str) -> list[Fact
         Numbers(
             rehearsal.frame.assign(**rehearsal.frame[shown].map(describe_share)),
             columns,
-            f"Rehearsed errors of all cells of a table, {WITHOUT_SIGNS}, as a share of the "
+            f"Simulated errors of all cells of a table, {WITHOUT_SIGNS}, as a share of the "
             f"{record_noun}, mean over tables",
             rehearsal.caution,
         ),

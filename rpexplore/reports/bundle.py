@@ -12,12 +12,7 @@ from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.reports.recipe import printable
 from rpexplore.reports.report import Report, html, pdf, report
-from rpexplore.reports.script import (
-    command_lines,
-    public_files,
-    python_script,
-    reproductions,
-)
+from rpexplore.reports.script import command_lines, public_files, python_script, reproductions
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.codebook_import import survey_named_after
 from rpexplore.scenarios.scenario import Scenario

@@ -161,8 +161,8 @@ def report(
     tables = plan.part("tables")
     if rehearsal is not None and (tables is None or rehearsal.plan_sha256 != tables.sha256):
         raise PlanError(
-            "The rehearsal is of another plan, with the SHA-256 "
-            f"{rehearsal.plan_sha256[:16]}…; rehearse this one, or leave the rehearsal out."
+            "The simulation is of another plan, with the SHA-256 "
+            f"{rehearsal.plan_sha256[:16]}…; simulate this one, or leave the simulation out."
         )
     notes = BoardNotes.load(board) if isinstance(board, (str, Path)) else board or BoardNotes()
     words = PlanWords.of(plan)

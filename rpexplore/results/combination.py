@@ -322,25 +322,12 @@ def write_combined(
     with new_tables_folder(output) as folder:
         files, n_packed = [], 0
         if tables is not None:
-            on_progress("Writing what the tables come from", 0.0)
-            _write_estimates(tables, folder)
-            files += [file_entry(folder, name) for name in (_ESTIMATES, _CONTRIBUTIONS)]
             workload = Workload.of(tables.domain, tables.table_names)
             packed = packed_tables(workload, file_per_table=file_per_table)
             n_packed = len(packed)
-            if n_packed:
-                files.append(_write_packed(tables, workload, packed, folder, on_progress))
-            others = np.setdiff1d(np.arange(len(workload)), packed).tolist()
-            files += write_tables(
-                folder,
-                tables.table_names,
-                lambda position: tables.cells(tables.table_names[position]),
-                on_progress,
-                escape_formulas=escape_formulas,
-                positions=others,
+            files += _write_part_of_tables(
+                tables, workload, packed, folder, on_progress, escape_formulas=escape_formulas
             )
-            if not others:
-                (folder / TABLES).rmdir()
         if areas is not None:
             areas.write(folder / "areas", on_progress)
             files += [
@@ -378,22 +365,40 @@ def write_combined(
     on_progress("Finished", 1.0)
 
 
-def _write_packed(
+def _write_part_of_tables(
     tables: Estimates,
     workload: Workload,
     packed: np.ndarray,
     folder: Path,
     on_progress: Progress,
-) -> dict[str, Any]:
-    """Write these tables into one file; what the manifest says of it."""
+    *,
+    escape_formulas: bool,
+) -> list[dict[str, Any]]:
+    """Write tables, those that are packed into one file; what the manifest says of each file."""
 
     def figures_of(position: int) -> Figures:
         return tables.figures_of(tables.table_names[position])
 
-    labels_of = LabelsOfBases(workload).of
-    for n_cells in write_packed(folder / PACKED, workload, packed, labels_of, figures_of):
-        on_progress("Writing the tables", n_cells / tables.n_cells)
-    return file_entry(folder, PACKED)
+    on_progress("Writing what the tables come from", 0.0)
+    _write_estimates(tables, folder)
+    files = [file_entry(folder, name) for name in (_ESTIMATES, _CONTRIBUTIONS)]
+    if len(packed):
+        labels_of = LabelsOfBases(workload).of
+        for n_cells in write_packed(folder / PACKED, workload, packed, labels_of, figures_of):
+            on_progress("Writing the tables", n_cells / tables.n_cells)
+        files.append(file_entry(folder, PACKED))
+    others = np.setdiff1d(np.arange(len(workload)), packed).tolist()
+    files += write_tables(
+        folder,
+        tables.table_names,
+        lambda position: tables.cells(tables.table_names[position]),
+        on_progress,
+        escape_formulas=escape_formulas,
+        positions=others,
+    )
+    if not others:
+        (folder / TABLES).rmdir()
+    return files
 
 
 def load_combined(folder: str | Path) -> Any:

@@ -44,12 +44,7 @@ from rpexplore.estimation.nonnegative import GAP, impossible_cells, with_zeros
 from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, TableMap, subsets
-from rpexplore.estimation.whole_numbers import (
-    MOST_SEARCHED,
-    nearest_whole,
-    parts_of,
-    with_columns,
-)
+from rpexplore.estimation.whole_numbers import MOST_SEARCHED, nearest_whole, parts_of, with_columns
 from rpexplore.estimation.whole_numbers import rounded as whole_numbers
 from rpexplore.planning.mechanism.reconstruction import answers, marginal
 from rpexplore.releases.atomic_folder import check_new, check_room

@@ -102,7 +102,7 @@ def describe_smooth_change(
         share, later = map(describe_share, shares.tolist())
         parts.append(f"from {share} to {later} in tables of {plural(int(str(order)), 'attribute')}")
     return (
-        f"Rehearsed on made-up {record_noun} ({n_records:,}): the errors of {present} go "
+        f"Simulated on made-up {record_noun} ({n_records:,}): the errors of {present} go "
         f"{', '.join(parts)} (of all cells, {WITHOUT_SIGNS}, as a share of the {record_noun})."
     )
 
@@ -252,11 +252,11 @@ class AdaptiveRehearsal:
         """The errors of the largest tables, in a sentence."""
         row = self.frame.iloc[-1]
         return (
-            f"Rehearsed once on made-up {record_noun} ({self.n_records:,}): a table of "
+            f"Simulated once on made-up {record_noun} ({self.n_records:,}): a table of "
             f"{plural(int(row['order']), 'attribute')} is off by {describe_share(row['adaptive'])} "
             f"of the {record_noun} (errors of all its cells, {WITHOUT_SIGNS}) where it is released "
             f"adaptively, and by {describe_share(row['fixed'])} as a smooth table of a fixed plan "
-            "with the same budget. Another rehearsal differs by chance; made-up records are "
+            "with the same budget. Another simulation differs by chance; made-up records are "
             "simpler than real ones, whose errors may well be larger."
         )
 

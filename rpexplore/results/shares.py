@@ -193,7 +193,7 @@ def _frame(labels: Sequence[Labels], figures: Sequence[np.ndarray]) -> pd.DataFr
     return frame_of(pa.table(arrays, schema=pa.schema(fields)))
 
 
-def share_of_counts(counts: Any, name: str, base: str, cv_limit: float = CV_LIMIT) -> list[float]:
+def share_of_counts(counts: Any, name: str, base: str) -> list[float]:
     """Share, standard error and interval in per cent, of one own count in another.
 
     counts: the own counts of a release, or combined ones
@@ -208,7 +208,7 @@ def share_of_counts(counts: Any, name: str, base: str, cv_limit: float = CV_LIMI
         covariance[0, 0],
         covariance[1, 1],
         covariance[0, 1],
-        cv_limit,
+        CV_LIMIT,
     )
     return [float(column) for column in columns]
 

@@ -26,13 +26,7 @@ from rpexplore.results.publication import (
     SmoothingGain,
 )
 from rpexplore.results.results import AnyResults, load_any_results
-from rpexplore.results.workbook_file import (
-    BOLD,
-    LINK,
-    WRAPPED,
-    SheetCell,
-    WorkbookFile,
-)
+from rpexplore.results.workbook_file import BOLD, LINK, WRAPPED, SheetCell, WorkbookFile
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -35,7 +35,7 @@ from rpexplore.planning.areas.area_workload import (
     totals,
 )
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
-from rpexplore.planning.table_plan_file import tables_from_json, tables_to_json
+from rpexplore.planning.serialization import tables_from_json, tables_to_json
 from rpexplore.workload.preset_roles import guessed_matches
 from rpexplore.workload.presets import REDISTRICTING
 from rpexplore.workload.table_text import Table, title

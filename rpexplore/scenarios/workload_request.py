@@ -21,17 +21,13 @@ from rpexplore.scenarios.bases import (
     check_basis_choices,
     with_basis_choices,
 )
-from rpexplore.scenarios.table_settings import (
-    GroupSetting,
-    TableSetting,
-    names_of,
-    settings_of,
-)
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting, names_of, settings_of
 from rpexplore.workload.attribute_sets import stacked
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import Target
-from rpexplore.workload.workload import Workload, setting_arrays
+from rpexplore.workload.workload import Workload
+from rpexplore.workload.workload_arrays import setting_arrays
 
 KINDS = ("up_to", "of_order", "at_most_cells", "listed")
 _LEFT_OUT_EMPTY = ("smooth_weights", "weighted_by", "unweighted", "more")  # of files

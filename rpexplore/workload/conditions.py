@@ -154,6 +154,11 @@ def _unreadable(text: str, start: int) -> WorkloadError:
     )
     if mark in "`\"'“„‘":
         reason = f"the quotation mark {mark} must be closed"
+    elif mark == "@":
+        reason = (
+            "no level stands in a condition; name values, or groups of the codebook like values "
+            '(region == "North"), and levels behind the word by (by age@five-year)'
+        )
     elif mark == ":":
         reason = (
             "a colon can only stand behind the name of a count, which stands in double quotation "

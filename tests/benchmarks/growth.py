@@ -71,10 +71,10 @@ def growth_in_records() -> list[Row]:
 
 
 def growth_in_cells() -> list[Row]:
-    """One table of 10⁵, 10⁶ and 10⁷ cells."""
+    """One table of 10⁴, 10⁵ and 10⁶ cells."""
 
     def make(folder: Path, n_values: int) -> None:
-        sizes = {"a": 100, "b": 100, "c": n_values}
+        sizes = {"a": 10, "b": 100, "c": n_values}
         _write_codebook(folder, sizes)
         _write_records(folder, sizes, 10_000)
         tables = ["--table", "a,b,c"]

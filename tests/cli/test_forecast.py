@@ -27,6 +27,8 @@ def test_a_forecast_is_printed_as_json_and_written_as_csv(tmp_path, monkeypatch)
         ]
     text = program.done(*asked)
     assert "Tables that meet" in text
+    assert "… and" not in text
+    assert "… and 3 more: --tables 4 shows all" in program.done(*asked, "--tables", "1")
     assert "1,000 records, and 1 public table: sex.csv" in text
     survey = ("--design-effect", "1.8", "--design-effect", "job,sex=2.1")
     facts = program.json(*asked, *survey, "--sampling-fraction", "1%")

@@ -32,7 +32,10 @@ def test_a_pilot_then_its_forecast_then_the_rest(program):
     assert program.json("forecast", "plan.json", "--public", "out-pilot") == facts
     refused = program.refused("release", "--resume", "--out", "out")
     assert "rpexplore release PLAN DATA --resume --out out, which costs nothing further" in refused
-    assert "Charged ρ = 0;" in program.done(*run, "--resume", "--yes")
+    resumed = program.done(*run, "--resume", "--yes")
+    assert "Cost      ρ = 0.1 that is booked already" in resumed
+    assert "charged again" not in resumed
+    assert "Charged ρ = 0;" in resumed
     assert {"out", "out-pilot"} <= program.files()
     assert program.json("forecast", "out")["tables"]["of"] == 7
 

@@ -194,7 +194,7 @@ def test_losses(run):
     [
         (["--up-to", "1", "--loss", "sum"], "Give the budget in one way"),
         (["--up-to", "1", *BUDGET, "--mu", "1"], "got --rho and --mu"),
-        (["--up-to", "1", "--loss", "sum", "--epsilon", "1"], "got --epsilon"),
+        (["--up-to", "1", "--loss", "sum", "--epsilon", "1"], "needs a δ beside it"),
         (["--up-to", "1", "--loss", "sum", "--rho", "0"], "must be positive, got 0"),
         (["--up-to", "1", "--loss", "sum", "--rho", "much"], "got much"),
         ([*BUDGET], "Say which tables"),

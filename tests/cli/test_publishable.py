@@ -72,5 +72,5 @@ def test_smooth_tables_are_rehearsed_by_expected_counts(planned):
     text = planned.done(
         "rehearse", "plan.json", "--expected-count", "90", "--record-noun", "people"
     )
-    assert "Rehearsed on made-up people (90): a smooth table of 2 attributes is" in text
+    assert "Simulated on made-up people (90): a smooth table of 2 attributes is" in text
     assert "need expected counts" in planned.refused("rehearse", "plan.json")

@@ -100,7 +100,7 @@ def test_rehearsals_are_of_the_tables_of_the_plan(released):
     assert "not tables in areas and own counts" in released.done("rehearse", "plan.json", *counts)
     report = ("report", "plan.json", "--out", "report.html", "--rehearse", *counts)
     released.done(*report)
-    assert "rehears" in Path("report.html").read_text("utf-8")
+    assert "Simulated on made-up" in Path("report.html").read_text("utf-8")
 
 
 def test_a_rehearsal_of_adaptive_tables_says_what_it_leaves_out(run):

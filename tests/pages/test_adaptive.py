@@ -105,9 +105,9 @@ def test_the_plan_page_offers_rehearses_and_hands_over_an_adaptive_plan(app, sce
     frames = [box.value for box in session.dataframe]
     (steps,) = [frame for frame in frames if "selection_rho" in frame]
     assert steps["measured"].tolist() == measured_when(plan)["measured"].tolist()
-    session.press("Rehearse the adaptive plan")
+    session.press("Simulate the adaptive plan")
     for _ in range(100):
-        if "Rehearsed once on made-up people" in plain(session.texts("markdown")):
+        if "Simulated once on made-up people" in plain(session.texts("markdown")):
             break
         session.run()
     else:

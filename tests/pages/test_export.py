@@ -70,13 +70,13 @@ def test_a_rehearsal_of_this_session_is_in_the_report(made, small):
     scenario = small.replaced(expected=expected)
     session, plan = opened(scenario)
     rehearsal = rehearse_smooth_tables(plan, expected)
-    assert "Rehearsed" not in made["report.html"]()
+    assert "Simulated on" not in made["report.html"]()
     session.session_state[FOUND] = (plan, expected), rehearsal
     session.run()
-    assert "what the rehearsal of smooth tables found" in " ".join(
+    assert "what the simulation of smooth tables found" in " ".join(
         caption.value for caption in session.caption
     )
-    assert "Rehearsed on made-up people (900)" in made["report.html"]()
+    assert "Simulated on made-up people (900)" in made["report.html"]()
     with zipfile.ZipFile(BytesIO(made["plan-bundle.zip"]())) as archive:
         assert "--rehearse" in archive.read("commands.txt").decode()
     session.session_state["commands"] = True

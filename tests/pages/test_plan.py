@@ -274,7 +274,7 @@ def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
     session = app("plan", small.replaced(expected=ExpectedCounts.of_total(900)))
     session.unfold("model-based estimates")
     session.button_of("Simulate them").click().run()
-    assert "Rehearsed on made-up people (900)" in plain(session.texts("markdown"))
+    assert "Simulated on made-up people (900)" in plain(session.texts("markdown"))
     assert "everything else about them is invented" in plain(session.texts("caption"))
     (frame,) = (table.value for table in session.dataframe if "smooth" in table.value)
     assert frame["order"].tolist() == [1, 2]
@@ -284,7 +284,7 @@ def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
     # Of another plan it is not said.
     session.scenario = for_smooth_tables(session.scenario)
     session.run()
-    assert "Rehearsed" not in plain(session.texts("markdown"))
+    assert "Simulated on" not in plain(session.texts("markdown"))
 
 
 def test_a_pilot_is_chosen_by_a_switch_and_is_in_the_plan(app):

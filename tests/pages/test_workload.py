@@ -448,7 +448,7 @@ def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(ap
     assert float(before) < float(after)
     assert "Weights for smooth tables" not in {button.label for button in session.button}
     session.button_of("Simulate smooth tables").click().run()
-    assert "Rehearsed on made-up people (5,000)" in plain(session.texts("markdown"))
+    assert "Simulated on made-up people (5,000)" in plain(session.texts("markdown"))
     assert session.scenario.request == asked.request
     session.button(key="apply smooth weights").click().run()
     assert session.scenario.request.smooth_weights == SmoothWeights(0.1, 5000)

@@ -159,7 +159,7 @@ def test_readings_of_the_release_are_weighed_and_rehearsed():
     text = Page(html(contents_of(second.table_plan(), second))).text
     assert f"Its weights follow from {pairs.text}: noisy figures, spent before." in text
     assert "intervals of the combined unbiased counts hold nearly" in text
-    with pytest.raises(PlanError, match="The rehearsal is of another plan"):
+    with pytest.raises(PlanError, match="The simulation is of another plan"):
         contents_of(plan_of("groups"), SCENARIOS["groups"], rehearsal)
 
 

@@ -429,12 +429,12 @@ def test_a_stop_is_heard_while_errors_are_rehearsed(pure, tmp_path):
     )
     shares = [share for _, share in reports]
     assert shares == sorted(shares)
-    rehearsing = {share for doing, share in reports if doing.startswith("Rehearsing")}
+    rehearsing = {share for doing, share in reports if doing.startswith("Simulating the errors")}
     assert len(rehearsing) > 10
     assert max(rehearsing) - min(rehearsing) > 0.3  # of 0.35
 
     def stop(doing, share):
-        if doing.startswith("Rehearsing") and share > 0.5:
+        if doing.startswith("Simulating the errors") and share > 0.5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -88,7 +88,7 @@ def test_with_hardly_any_noise_all_readings_are_right_and_long_ones_are_left_out
     assert np.isnan(rehearsal.frame["nonnegative"].to_numpy(dtype=float)).all()
     assert rehearsal.frame[["unbiased", "smooth"]].to_numpy().max() < 1e-2
     text = rehearsal.describe("people")
-    assert text.startswith("Rehearsed on made-up people (435): a smooth table of 2 attributes is ")
+    assert text.startswith("Simulated on made-up people (435): a smooth table of 2 attributes is ")
     assert "nonnegative" not in text
     assert repr(rehearsal) == f"<SmoothRehearsal. {rehearsal.describe('records')}>"
     assert rehearsal.caution.startswith("They follow the expected counts by c × a;")
@@ -98,7 +98,7 @@ def test_a_change_of_plans_is_told_of_the_tables_that_both_have():
     large = rp.Workload.of(DOMAIN, [("a", "b"), ("c",)])
     before = plan_tables(large, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.00002"))
     text = describe_smooth_change(before, plan("10"), EXPECTED, "people")
-    assert text.startswith("Rehearsed on made-up people (435): the errors of the present smooth")
+    assert text.startswith("Simulated on made-up people (435): the errors of the present smooth")
     shares = re.findall(r"from ([\d.e-]+) % to ([\d.e-]+) % in tables of (\d) attribute", text)
     assert [order for *_, order in shares] == ["2", "1"]
     assert all(float(later) < float(share) for share, later, _ in shares)

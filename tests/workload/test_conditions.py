@@ -192,6 +192,7 @@ def test_attributes_of_one_value_do_not_matter():
         ("sex == `male", "the quotation mark ` must be closed"),
         ("adults: age >= 5", "a colon can only stand behind the name of a count"),
         ("age >= 5 ± 20", "'±' must not stand here"),
+        ("age@bands == 'old'", "At character 4 .* no level stands in a condition"),
         ("age >= 1e9999999999999999999", "one that can be computed with"),
     ],
 )

@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.components.areas.source import READING, choose_areas, levels, tables_view
 from pages.components.areas.study import HERE, change_study, file_is_missing, study
+from pages.components.plan.objective import weighting_input
 from pages.components.shared.area_shapes import shapes_of
 from pages.components.shared.area_walk import looked_into, way_down, way_up
 from pages.components.shared.background import follow_begun, worked_out
@@ -18,7 +19,7 @@ from pages.components.shared.charts import (
     metrics,
     numbers,
 )
-from pages.components.shared.expected_counts import forecast_in_areas
+from pages.components.shared.expected_counts import forecast_in_areas, show_forecast
 from pages.components.shared.files import download
 from pages.components.shared.inputs import tabs
 from pages.components.shared.session import (
@@ -63,7 +64,7 @@ from rpexplore.figures.areas import (
 )
 from rpexplore.planning.areas.area_loss import AREA_LOSSES
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.losses.losses import WEIGHTINGS, MaxVariance, WeightedSum
+from rpexplore.planning.losses.losses import MaxVariance, WeightedSum
 from rpexplore.planning.serialization import loss_choices
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.area_study import AreaStudy
@@ -122,18 +123,10 @@ def _loss_input(opened: AreaStudy) -> None:
         ),
     )
     if isinstance(loss, WeightedSum):
-        st.selectbox(
-            "How tables count in the sum",
-            list(WEIGHTINGS),
-            format_func=WEIGHTINGS.__getitem__,
-            help=meaning(capitalised(WEIGHTINGS[loss.weighting])),
-            **bound(
-                "area weighting",
-                loss.weighting,
-                lambda weighting: change_study(
-                    lambda study: replace(study, loss=type(loss)(weighting))
-                ),
-            ),
+        weighting_input(
+            loss,
+            "area weighting",
+            lambda changed: change_study(lambda study: replace(study, loss=changed)),
         )
         st.caption("All levels count alike, however many areas they have.")
     st.toggle(
@@ -241,9 +234,7 @@ def forecast_of_areas(planned: AreaPlan) -> None:
     if made is None:
         st.caption("With it, a forecast says how good the tables of every level will be.")
         return
-    st.markdown(f"**{escaped(made.describe())}**", help=meaning("Good cell"))
-    st.dataframe(kept(levels_for_reading, made), hide_index=True, alt="Forecast of each level")
-    st.caption(escaped(made.rests_on))
+    show_forecast(made, kept(levels_for_reading, made), "Forecast of each level")
     with st.expander("Small areas and large ones; the tables with the fewest people in good cells"):
         sizes, tables = kept(sizes_for_reading, made), kept(tables_for_reading, made, _MOST_TABLES)
         st.dataframe(sizes, hide_index=True, alt="Forecast by the number of people in an area")

@@ -8,14 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.areas.study import (
-    GRIDS,
-    HERE,
-    change_study,
-    forget_typed,
-    open_study,
-    study,
-)
+from pages.components.areas.study import GRIDS, HERE, change_study, forget_typed, open_study, study
 from pages.components.shared.area_walk import area_levels
 from pages.components.shared.autosave import autosaves
 from pages.components.shared.background import Task, begin, finish

@@ -8,20 +8,8 @@ import streamlit as st
 from pages.components.shared.autosave import autosaves
 from pages.components.shared.background import task_name, worked_out
 from pages.components.shared.inputs import revision
-from pages.components.shared.session import (
-    attempt,
-    change,
-    change_fields,
-    current,
-    escaped,
-    say,
-)
-from pages.components.shared.solutions import (
-    NO_PLAN,
-    budget_of_stated,
-    part,
-    solved_areas,
-)
+from pages.components.shared.session import attempt, change, change_fields, current, escaped, say
+from pages.components.shared.solutions import NO_PLAN, budget_of_stated, part, solved_areas
 from rpexplore.analysis.area_accuracy import budget_within_reach
 from rpexplore.analysis.budget_units import stated_text
 from rpexplore.analysis.scenario_comparison import AreaOutcome

@@ -43,10 +43,9 @@ def choose_columns(
 
     content: reads all of it; None where it cannot be a codebook
     """
-    may_be_codebook = content is not None and Path(name).suffix.lower() in CSV_ENDINGS
-    if file.kind == DATA_FILE and may_be_codebook and _is_codebook(name):
-        table = attempt(lambda: ForeignTable.of(content(), name) if content else None)
-        if table is not None:
+    may_be_codebook = file.kind == DATA_FILE and Path(name).suffix.lower() in CSV_ENDINGS
+    if content is not None and may_be_codebook and _is_codebook(name):
+        if (table := attempt(lambda: ForeignTable.of(content(), name))) is not None:
             say_what_columns_are(table)
         return
     hint = " A CSV codebook has the columns `attribute` and `value`."

@@ -8,13 +8,7 @@ import streamlit as st
 from pages.components.shared.expected_counts import HERE, design_inputs, expected_total_input
 from pages.components.shared.files import upload
 from pages.components.shared.inputs import revision
-from pages.components.shared.session import (
-    attempt,
-    change,
-    current,
-    escaped,
-    show_messages,
-)
+from pages.components.shared.session import attempt, change, current, escaped, show_messages
 from rpexplore.common.text import count_of, describe_count, number_of, plural
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.expected_counts import ExpectedCounts, title_of

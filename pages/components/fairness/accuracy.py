@@ -16,12 +16,7 @@ from pages.components.shared.inputs import measure_input
 from pages.components.shared.session import attempt, current, escaped, kept
 from pages.components.shared.solutions import NO_PLAN, optimum, part_budget
 from rpexplore.analysis import binding_targets, distributions, fairness
-from rpexplore.analysis.measures import (
-    SCHEMES,
-    Accuracy,
-    scheme_of,
-    unweighted,
-)
+from rpexplore.analysis.measures import SCHEMES, Accuracy, scheme_of, unweighted
 from rpexplore.common.text import describe_share, plural, rounded
 from rpexplore.figures.accuracy import (
     accuracy_by_attribute_chart,

@@ -10,13 +10,7 @@ from pages.components.shared.serving import plans_only
 from pages.components.shared.session import escaped, open_beside, open_new
 from rpexplore.analysis.first_look import first_look
 from rpexplore.figures.first_look import KEY, first_look_table
-from rpexplore.scenarios.examples import (
-    COUNTRY_KEY,
-    COUNTRY_QUESTION,
-    EXAMPLES,
-    SUMMARY,
-    SURVEY,
-)
+from rpexplore.scenarios.examples import COUNTRY_KEY, COUNTRY_QUESTION, EXAMPLES, SUMMARY, SURVEY
 
 CODEBOOK = "pages/codebook.py"
 BUDGETS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)

@@ -87,12 +87,12 @@ def _rehearsal(made: AdaptivePlan) -> None:
     key = made, expected
     if st.session_state.get(_WANTED) != key:
         st.caption(
-            "A rehearsal makes up records from the expected counts, and releases them by this plan "
-            "and by a fixed one with weights for smooth tables. No record is read, and nothing is "
-            "spent."
+            "A simulation makes up records from the expected counts, and releases them by this "
+            "plan and by a fixed one with weights for smooth tables. No record is read, and "
+            "nothing is spent."
         )
         st.button(
-            "Rehearse the adaptive plan", on_click=_rehearse, args=key, help=meaning("Rehearsal")
+            "Simulate the adaptive plan", on_click=_rehearse, args=key, help=meaning("Rehearsal")
         )
         return
     rehearsal = worked_out(_rehearsed, *key)
@@ -106,7 +106,7 @@ def _rehearsal(made: AdaptivePlan) -> None:
     listing(
         frame.assign(**frame[shares].map(describe_share)),
         columns,
-        "Rehearsed errors of an adaptive release and of smooth tables",
+        "Simulated errors of an adaptive release and of smooth tables",
     )
 
 

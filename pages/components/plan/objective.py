@@ -1,5 +1,6 @@
 """What a plan minimises, its privacy unit and its budget, on the Plan page."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -64,20 +65,21 @@ def loss_input() -> None:
     show_messages(HERE)
 
 
+def weighting_input(loss: WeightedSum, key: str, take: Callable[[Loss], object]) -> None:
+    """How tables count in a sum; take: called with the loss in which they count otherwise."""
+    st.selectbox(
+        "How tables count in the sum",
+        list(WEIGHTINGS),
+        format_func=WEIGHTINGS.__getitem__,
+        help=meaning(capitalised(WEIGHTINGS[loss.weighting])),
+        **bound(key, loss.weighting, lambda changed: take(replace(loss, weighting=changed))),
+    )
+
+
 def _loss_options(loss: Loss, is_one: bool) -> None:
     """How tables count in a sum, and the number that a loss has."""
     if isinstance(loss, WeightedSum) and not is_one:
-        st.selectbox(
-            "How tables count in the sum",
-            list(WEIGHTINGS),
-            format_func=WEIGHTINGS.__getitem__,
-            help=meaning(capitalised(WEIGHTINGS[loss.weighting])),
-            **bound(
-                "weighting",
-                loss.weighting,
-                lambda weighting: change_fields(HERE, loss=replace(loss, weighting=weighting)),
-            ),
-        )
+        weighting_input(loss, "weighting", lambda changed: change_fields(HERE, loss=changed))
     if (number := loss.number) is not None:
         options: Any = loss  # a dataclass, as every loss is
 

@@ -6,7 +6,7 @@ from streamlit.components.v2 import component
 from pages.components.plan.headline import former_plan
 from pages.components.plan.suggestions import suggested
 from pages.components.shared.charts import listing
-from pages.components.shared.expected_counts import forecast_in_areas
+from pages.components.shared.expected_counts import forecast_in_areas, show_forecast
 from pages.components.shared.session import attempt, current, escaped, kept
 from rpexplore.analysis.area_forecast import levels_for_reading
 from rpexplore.analysis.explanation import describe_former, explanation
@@ -77,10 +77,8 @@ def _of_part(part: PartPlan) -> None:
     if isinstance(part, AreaPlan):
         in_areas = forecast_in_areas(part)
         if in_areas is not None:
-            st.markdown(f"**{escaped(in_areas.describe())}**")
             shown = kept(levels_for_reading, in_areas)
-            st.dataframe(shown, hide_index=True, alt="Forecast of areas by level")
-            st.caption(escaped(in_areas.rests_on))
+            show_forecast(in_areas, shown, "Forecast of areas by level")
         where = {"part": "areas", "areas": "Map"}
         st.page_link("pages/workload.py", label="Areas on a map", query_params=where)
 

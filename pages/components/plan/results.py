@@ -127,14 +127,14 @@ def _show(rehearsal: SmoothRehearsal) -> None:
     shares = [name for name in READINGS if name in columns]
     frame = rehearsal.frame.assign(**rehearsal.frame[shares].map(describe_share))
     st.markdown(escaped(rehearsal.describe(record_noun)))
-    listing(frame, columns, "Rehearsed errors of unbiased, nonnegative and smooth tables")
+    listing(frame, columns, "Simulated errors of unbiased, nonnegative and smooth tables")
     left_out = ""
     if not rehearsal.has_nonnegative:
         left_out = " Nonnegative tables are left out for time."
     st.caption(
         escaped(
             f"Errors of all cells of a table, {WITHOUT_SIGNS}, as a share of the {record_noun}; "
-            f"mean over tables, rehearsed on made-up records. {rehearsal.caution}{left_out} The "
+            f"mean over tables, simulated on made-up records. {rehearsal.caution}{left_out} The "
             f"report on the page {last_step().title} has these figures too."
         )
     )

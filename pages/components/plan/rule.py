@@ -16,11 +16,7 @@ from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.rule_targets import RuleTargets, budget_with_objective
-from rpexplore.analysis.sufficient_budgets import (
-    TARGET_LOSS,
-    SufficientBudget,
-    smallest_budget,
-)
+from rpexplore.analysis.sufficient_budgets import TARGET_LOSS, SufficientBudget, smallest_budget
 from rpexplore.common.processes import Progress
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import BudgetError

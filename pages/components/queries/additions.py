@@ -23,9 +23,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.bases import Prefix, Ranges
 from rpexplore.workload.counts_by import By, text_by
-from rpexplore.workload.query_definitions import (
-    StatedQueries,
-)
+from rpexplore.workload.query_definitions import StatedQueries
 from rpexplore.workload.query_edits import chosen_domain, with_queries
 from rpexplore.workload.query_files import (
     crossed_queries,

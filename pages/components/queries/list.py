@@ -10,11 +10,7 @@ from rpexplore.common.text import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text, text_from_stated
-from rpexplore.workload.query_edits import (
-    chosen_domain,
-    differences_from_codebook,
-    example_text,
-)
+from rpexplore.workload.query_edits import chosen_domain, differences_from_codebook, example_text
 from rpexplore.workload.query_typing import TypedLines
 from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 

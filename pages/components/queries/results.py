@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from pages.components.queries.additions import count_builder, many_at_once
@@ -76,7 +75,6 @@ def counts_editor(planned: QueryPlan | None) -> None:
             return
         solution = None if planned is None else query_solution()
         if planned is not None and solution is not None:
-            solution = solution.for_neighbours(planned.budget)
             headline(planned, stated)
             certificate(planned, solution)
             smallest_budget(solution, planned)
@@ -155,7 +153,7 @@ def objective_inputs() -> None:
 
 def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     """Every query with its target and how accurate it is, the missed targets first."""
-    frame = _outcomes_frame(planned, stated)
+    frame = with_usefulness(kept(of_queries, planned, stated), _answers(stated))
     has_binding = planned.objective is LARGEST
     if not has_binding:
         frame = frame.drop(columns="share")
@@ -177,10 +175,6 @@ def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     st.caption(
         f"{source}Errors are in {escaped(current().record_noun)}.{binding if has_binding else ''}"
     )
-
-
-def _outcomes_frame(planned: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
-    return with_usefulness(kept(of_queries, planned, stated), _answers(stated))
 
 
 def _answers(stated: StatedQueries) -> Any:

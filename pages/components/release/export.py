@@ -58,7 +58,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     )
     values_from_records_warning(domain)
     rehearsal = last_rehearsal(planned, scenario.expected)
-    rehearsed = ", and what the rehearsal of smooth tables found" if rehearsal else ""
+    rehearsed = ", and what the simulation of smooth tables found" if rehearsal else ""
     approvals = given_approvals(planned)
     areas = planned.part("areas")
     # Those of the areas count where the scenario has none of its own, or none that fit them.

@@ -14,6 +14,7 @@ from pages.components.release.release_task import (
     going_since,
 )
 from pages.components.shared.background import Task, follow, has_ended, worked_out
+from pages.components.shared.expected_counts import show_forecast
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.glossary import meaning
@@ -118,10 +119,8 @@ def released_pilot(release: Release, task: ReleaseTask) -> None:
     drawn = worked_out(DrawnCounts.of, planned.workload, known, by=(planned, release.folder))
     if drawn is not None:
         made = kept(forecast_of_scenario, planned, drawn, scenario)
-        st.markdown(f"**{escaped(made.describe())}**", help=meaning("Good cell"))
         shown = range_columns(kept(made.by_order), "attributes", "meeting")
-        st.dataframe(shown, hide_index=True, alt="Forecast from the pilot")
-        st.caption(escaped(made.rests_on))
+        show_forecast(made, shown, "Forecast from the pilot")
     with st.container(horizontal=True):
         st.button(
             "Go on: draw the rest",

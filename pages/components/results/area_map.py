@@ -28,10 +28,8 @@ def map_view(
     if shapes is None:
         return
     # All areas of the shapes' level within the area that is looked into, or the one around it.
-    level, top = (
-        tree.levels.index(shapes.level),
-        looked_into(tree, f"area of {of_release.release.named}"),
-    )
+    level = tree.levels.index(shapes.level)
+    top = looked_into(tree, f"area of {of_release.release.named}")
     while tree.level_of[top] > level:
         top = int(tree.parents[top])
     table = attributes[1:] if results.axis else attributes

@@ -35,10 +35,7 @@ from rpexplore.results.publication import (
     SmoothingGain,
     has_errors,
 )
-from rpexplore.results.results import (
-    Results,
-    ShownTables,
-)
+from rpexplore.results.results import Results, ShownTables
 
 # ---- The results browser: tables in several views, subtotals, and answers to queries.
 

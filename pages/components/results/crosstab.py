@@ -5,13 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components.results.files import shown_download, table_downloads
-from pages.components.results.views import (
-    cells_of,
-    chosen_values,
-    down_and_across,
-    file_of,
-    named,
-)
+from pages.components.results.views import cells_of, chosen_values, down_and_across, file_of, named
 from pages.components.shared.session import escaped, kept
 from rpexplore.common.text import capitalised, joined
 from rpexplore.results.area_results import AreaTables

@@ -22,12 +22,7 @@ from pages.components.results.postprocess import (
     shrinkage,
 )
 from pages.components.results.question import question_box
-from pages.components.results.source import (
-    Shown,
-    reading_choice,
-    record_noun_of,
-    results_source,
-)
+from pages.components.results.source import Shown, reading_choice, record_noun_of, results_source
 from pages.components.results.synthetic import (
     browse_area_records,
     browse_records,

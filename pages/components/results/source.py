@@ -11,13 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.components.release.release_task import project_task
-from pages.components.shared.autosave import (
-    PARAMETER,
-    autosaves,
-    is_saved,
-    open_key,
-    save_project,
-)
+from pages.components.shared.autosave import PARAMETER, autosaves, is_saved, open_key, save_project
 from pages.components.shared.background import worked_out
 from pages.components.shared.files import finished_at, path_choice, released_folders
 from pages.components.shared.session import current, escaped, kept, project
@@ -239,48 +233,41 @@ def _label(results: PartReader) -> None:
     st.caption(escaped(capitalised(results.label)))
 
 
-def _label_of_records(records: SyntheticRecords) -> None:
-    st.warning(
-        "**Synthetic records: no row is a person.** They are drawn from a model of what was "
-        "released. For any figure that is published or decided on, use the released tables.",
-        icon=":material/label_important:",
-    )
-    _way_back_to(kept(origin_of, records))
+def _warn(text: str) -> None:
+    st.warning(text, icon=":material/label_important:")
 
 
-def _label_of_area_records(records: AreaRecords) -> None:
-    st.warning(
-        "**Synthetic records of areas: no row is a person.** Counted again, they have every count "
-        "of the best guesses, and so their bias. For any figure that is published or decided on, "
-        "use the released tables.",
-        icon=":material/label_important:",
-    )
+def _label_of_records(records: SyntheticRecords | AreaRecords) -> None:
+    said = "**Synthetic records: no row is a person.** They are drawn from a model of the release."
+    if isinstance(records, AreaRecords):
+        said = (
+            "**Synthetic records of areas: no row is a person.** Counted again, they have every "
+            "count of the best guesses, and so their bias."
+        )
+    _warn(f"{said} For any figure that is published or decided on, use the released tables.")
     _way_back_to(kept(origin_of, records))
 
 
 def _label_of_rounds(results: PartReader) -> None:
-    st.warning(
+    _warn(
         f"**Adaptive release:** {escaped(results.label)}. To add up or compare counts, use a "
-        "release of unbiased tables.",
-        icon=":material/label_important:",
+        "release of unbiased tables."
     )
 
 
 def _label_of_whole_counts(results: AreaResults) -> None:
     if results.is_smooth:
-        st.warning(
+        _warn(
             "**Best guesses for areas:** whole, and areas add up to what they are parts of; "
             "biased. ± is model-based, and nothing guarantees it: where a small group of an area "
             "differs from what is usual around it, a guess may hide it. The 95 % intervals are "
-            "those of the unbiased counts. To add up or compare counts, use the unbiased ones.",
-            icon=":material/label_important:",
+            "those of the unbiased counts. To add up or compare counts, use the unbiased ones."
         )
         return
-    st.warning(
+    _warn(
         "**Whole counts of areas:** never negative, and areas add up to what they are parts of; "
         "biased. The 95 % intervals are those of the unbiased counts. To add up or compare counts, "
-        "use the unbiased ones.",
-        icon=":material/label_important:",
+        "use the unbiased ones."
     )
 
 
@@ -292,10 +279,9 @@ def _label_of_processed(results: ProcessedTables) -> None:
             "it. The 95 % intervals in the list and in charts are those of the unbiased counts, "
             "and hold whatever the model."
         )
-    st.warning(
+    _warn(
         f"**Processed tables:** {said} To add up or compare counts, use the unbiased ones: of the "
-        "release, or in the list of each table.",
-        icon=":material/label_important:",
+        "release, or in the list of each table."
     )
 
 
@@ -306,7 +292,7 @@ def _no_label(_: PartReader) -> None:
 # What stands above results of a kind; above others how they came about.
 _LABELS: Mapping[str, Callable[[Any], None]] = {
     "synthetic": _label_of_records,
-    "area records": _label_of_area_records,
+    "area records": _label_of_records,
     "rounds": _label_of_rounds,
     "whole areas": _label_of_whole_counts,
     "processed": _label_of_processed,

@@ -13,10 +13,7 @@ from pages.components.results.files import table_downloads
 from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.cell_accuracy import Axis
-from rpexplore.analysis.released_cells import (
-    ReleasedCells,
-    describe_margin,
-)
+from rpexplore.analysis.released_cells import ReleasedCells, describe_margin
 from rpexplore.domain.result_schema import NOTE, Role, Schema
 from rpexplore.figures.cells import (
     MOST_BARS,

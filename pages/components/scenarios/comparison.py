@@ -13,14 +13,7 @@ from pages.components.shared.expected_counts import forecast
 from pages.components.shared.files import download, upload
 from pages.components.shared.inputs import measure_input, tabs
 from pages.components.shared.serving import plans_only, where_kept
-from pages.components.shared.session import (
-    bound,
-    change_project,
-    escaped,
-    kept,
-    project,
-    say,
-)
+from pages.components.shared.session import bound, change_project, escaped, kept, project, say
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import scenario_comparison, shared_tables
 from rpexplore.analysis.scenario_comparison import area_inputs, area_outcomes

@@ -28,7 +28,10 @@ def chart_with_numbers(
     has it ("x", "y", "point_index")
     """
     name = Path(chart.file).stem
-    look: Any = {"alt": chart.alternative_text, "config": picture_config(name)}
+    look: Any = {
+        "alt": chart.alternative_text,
+        "config": _CONFIG | {"toImageButtonOptions": {"filename": name, "scale": 2}},
+    }
     if take is None:
         st.plotly_chart(chart.figure, **look)
     else:
@@ -44,7 +47,7 @@ def chart_with_numbers(
         listing(chart.frame, chart.columns, chart.subject)
         with st.container(horizontal=True):
             download_frame(chart.frame, chart.file)
-            picture_buttons(name)
+            _MOUNT(key=f"pictures of {name}", width="content", height="content")
 
 
 def folded(label: str, key: str, draw: Callable[[], None]) -> None:
@@ -142,19 +145,9 @@ button:hover { border-color: var(--st-primary-color); color: var(--st-link-color
 button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
 """
 _MOUNT = component("chart pictures", html=_BUTTONS, css=_STYLE, js=_SCRIPT)
-
-
-def picture_config(name: str) -> dict:
-    """The settings with which Plotly can draw a chart; name: of the file, without ending."""
-    return {
-        "displayModeBar": True,
-        "modeBarButtons": [["toImage"]],
-        "displaylogo": False,
-        "displayNotifier": False,
-        "toImageButtonOptions": {"filename": name, "scale": 2},
-    }
-
-
-def picture_buttons(name: str) -> None:
-    """Buttons for the chart before them, as PNG and as SVG; name: of its files, without ending."""
-    _MOUNT(key=f"pictures of {name}", width="content", height="content")
+_CONFIG = {
+    "displayModeBar": True,
+    "modeBarButtons": [["toImage"]],
+    "displaylogo": False,
+    "displayNotifier": False,
+}

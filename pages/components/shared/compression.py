@@ -30,14 +30,19 @@ class CompressedScripts:
         if path not in self._kept:
             start: Message = {}
             body = bytearray()
+            is_whole = False
 
             async def take(message: Message) -> None:
+                nonlocal is_whole
                 if message["type"] == "http.response.start":
                     start.update(message)
                 else:
                     body.extend(message.get("body", b""))
+                    is_whole = not message.get("more_body", False)
 
             await self._app(scope, receive, take)
+            if not is_whole:
+                return  # whoever asked has left in the middle, as by loading the page again
             if start["status"] != 200 or len(body) < _LEAST:
                 await send(start)
                 await send({"type": "http.response.body", "body": bytes(body)})

@@ -1,9 +1,8 @@
 """Expected counts, the forecast from them, and the adaptive plan that needs them."""
 
-import threading
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
 
+import pandas as pd
 import streamlit as st
 
 from pages.components.shared.background import worked_out
@@ -21,7 +20,7 @@ from pages.components.shared.solutions import NO_PLAN, part_budget
 from rpexplore.analysis.adaptive import tables_of
 from rpexplore.analysis.area_forecast import AreaForecast
 from rpexplore.analysis.drawn_areas import DrawnAreas
-from rpexplore.analysis.drawn_counts import DrawnCounts
+from rpexplore.analysis.drawn_counts import drawn_once
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.published_lines import (
@@ -29,10 +28,9 @@ from rpexplore.analysis.published_lines import (
     forecast_of_scenario,
     public_of_areas,
 )
-from rpexplore.common.processes import Progress, no_progress
+from rpexplore.common.processes import Progress
 from rpexplore.common.text import count_of, needed_number_of, number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.domain.public_tables import PublicTables
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.table_plan import TablePlan
@@ -56,45 +54,11 @@ def forecast(planned: TablePlan, scenario: Scenario | None = None) -> Forecast |
     public = attempt(lambda: scenario.public_tables)
     if public is None:
         return None
-    by = (planned.workload, scenario.public, scenario.expected)
+    stated = scenario.public, scenario.expected
     # Not by its name: what was drawn serves every scenario with the same tables.
-    stated = by[1:]
-    drawn = worked_out(drawn_once, planned.workload, public, stated, by=by, slot=_slot(scenario))
-    slot = scenario.name
-    return drawn and kept(forecast_of_scenario, planned, drawn, scenario, slot=slot)
-
-
-_drawn: "WeakKeyDictionary[DrawnCounts, tuple]" = WeakKeyDictionary()
-_lock = threading.Lock()
-
-
-def drawn_once(
-    workload: Workload, public: PublicTables, stated: tuple, on_progress: Progress = no_progress
-) -> DrawnCounts:
-    """Drawn counts, those of another session if it has drawn the same: they take up to 160 MB.
-
-    stated: what the public tables are made from
-    """
-
-    def held() -> DrawnCounts | None:
-        with _lock:
-            for drawn, of_it in _drawn.items():
-                own = drawn.workload
-                if (
-                    of_it == stated
-                    and own.domain == workload.domain
-                    and own.has_tables_of(workload)
-                ):
-                    return drawn
-        return None
-
-    if (drawn := held()) is None:
-        made = DrawnCounts.of(workload, public, on_progress)
-        if (drawn := held()) is None:  # nobody has been faster
-            with _lock:
-                _drawn[made] = stated
-            drawn = made
-    return drawn
+    by, slot = (planned.workload, *stated), _slot(scenario)
+    drawn = worked_out(drawn_once, planned.workload, public, stated, by=by, slot=slot)
+    return drawn and kept(forecast_of_scenario, planned, drawn, scenario, slot=scenario.name)
 
 
 def forecast_in_areas(planned: AreaPlan, scenario: Scenario | None = None) -> AreaForecast | None:
@@ -106,8 +70,14 @@ def forecast_in_areas(planned: AreaPlan, scenario: Scenario | None = None) -> Ar
         return None
     slot, by = _slot(scenario), (planned.workload, public)
     drawn = worked_out(DrawnAreas.of, planned.workload, public, by=by, slot=slot)
-    slot = scenario.name
-    return drawn and kept(area_forecast_of_scenario, planned, drawn, scenario, slot=slot)
+    return drawn and kept(area_forecast_of_scenario, planned, drawn, scenario, slot=scenario.name)
+
+
+def show_forecast(made: Forecast | AreaForecast, figures: pd.DataFrame, alt: str) -> None:
+    """A forecast in a sentence, a table of its figures, and what it rests on."""
+    st.markdown(f"**{escaped(made.describe())}**", help=meaning("Good cell"))
+    st.dataframe(figures, hide_index=True, alt=alt)
+    st.caption(escaped(made.rests_on))
 
 
 def _slot(scenario: Scenario) -> str:

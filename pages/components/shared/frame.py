@@ -4,12 +4,7 @@ import streamlit as st
 
 from pages import BESIDE, all_pages
 from pages.components.shared.accounts import LOG_OUT, account
-from pages.components.shared.autosave import (
-    begin,
-    is_saved,
-    open_key,
-    saving_problem,
-)
+from pages.components.shared.autosave import begin, is_saved, open_key, saving_problem
 from pages.components.shared.serving import has_place, session_number, where_kept
 from pages.components.shared.session import (
     EVERYWHERE,

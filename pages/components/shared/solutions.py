@@ -348,9 +348,14 @@ def _solved_counts(scenario: Scenario) -> Solved | None:
     objective, free = scenario.counts_objective, scenario.used_free_counts
 
     def again(budget: Budget) -> QueryPlan:
-        return query_optimum(solution.queries, objective=objective, budget=budget, free=free).at(
-            budget
+        of_budget = query_optimum(
+            solution.queries,
+            objective=objective,
+            budget=budget,
+            free=free,
+            replaces=budget.replaces,
         )
+        return of_budget.at(budget)
 
     return solution, _at_any(solution.at, solution.budget, again)
 
@@ -441,7 +446,7 @@ def query_solution(scenario: Scenario | None = None) -> QueryOptimum | None:
     budget = None
     if not OBJECTIVES[objective].is_homogeneous:
         budget = scenario.budget_to_solve("counts")
-    asked = objective, scenario.used_free_counts, budget
+    asked = objective, scenario.used_free_counts, budget, scenario.budget.replaces
     solutions: deque[tuple[tuple, QueryOptimum]] = st.session_state.setdefault(
         "query optima", deque(maxlen=MOST_LISTS)
     )
@@ -459,6 +464,7 @@ def _solve_counts(
     objective: str,
     free: tuple[str, ...],
     budget: Budget | None,
+    replaces: bool,
     on_progress: Progress,
 ) -> QueryOptimum:
     on_progress(f"Planning {plural(len(queries), 'own count')}", 0.0)
@@ -466,7 +472,12 @@ def _solve_counts(
 
         def solve(within: Budget | None) -> QueryOptimum:
             return query_optimum(
-                queries, objective=objective, budget=within, free=free, on_progress=on_progress
+                queries,
+                objective=objective,
+                budget=within,
+                free=free,
+                replaces=replaces,
+                on_progress=on_progress,
             )
 
         return solve(None) if budget is None else solution_keeping(budget, solve)

@@ -5,14 +5,7 @@ import streamlit as st
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.inputs import number_field
-from pages.components.shared.session import (
-    attempt,
-    change,
-    current,
-    kept,
-    say,
-    show_messages,
-)
+from pages.components.shared.session import attempt, change, current, kept, say, show_messages
 from pages.components.shared.solutions import part_budget
 from pages.components.tradeoffs.frontier import save_scenario
 from rpexplore.analysis import what_if

@@ -8,13 +8,7 @@ import streamlit as st
 from pages.components.queries.list import choosable, replace_list
 from pages.components.queries.preset_dialog import preset_button
 from pages.components.shared.expected_counts import forecast, forecast_in_areas
-from pages.components.shared.session import (
-    change,
-    change_fields,
-    current,
-    escaped,
-    forget_typed,
-)
+from pages.components.shared.session import change, change_fields, current, escaped, forget_typed
 from rpexplore.analysis.published_lines import PublishedLine
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.workload_request import TableLine

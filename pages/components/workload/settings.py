@@ -14,13 +14,7 @@ from pages.components.shared.inputs import (
     required_first_button,
     revision,
 )
-from pages.components.shared.session import (
-    change,
-    current,
-    escaped,
-    say,
-    show_messages,
-)
+from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.workload.smooth_weights import smooth_weights_in_effect, smooth_weights_input
 from rpexplore.analysis import workload_grid
 from rpexplore.analysis.accuracy import csv_of_accuracy

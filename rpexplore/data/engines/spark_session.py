@@ -302,9 +302,7 @@ def _present_spark() -> Any:
 
 def _new_spark(connection: Connection) -> Any:
     if connection.is_remote:
-        from pyspark.sql.connect.session import (  # pyright: ignore[reportMissingImports]
-            SparkSession as RemoteSession,
-        )
+        from pyspark.sql.connect.session import SparkSession as RemoteSession  # pyright: ignore[reportMissingImports]
 
         return RemoteSession.builder.remote(connection.url).create()
     from pyspark.sql import SparkSession  # pyright: ignore[reportMissingImports]

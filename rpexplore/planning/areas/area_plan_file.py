@@ -50,8 +50,9 @@ from rpexplore.planning.serialization import (
     loss_from_json,
     strategies_from_json,
     strategy_lines,
+    tables_from_json,
+    tables_to_json,
 )
-from rpexplore.planning.table_plan_file import tables_from_json, tables_to_json
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 

@@ -17,12 +17,7 @@ from rpexplore.planning.areas.area_loss import (
     profiles_of,
     table_weights,
 )
-from rpexplore.planning.areas.area_plan import (
-    AreaPlan,
-    charged_closure,
-    exact_plan,
-    with_budget,
-)
+from rpexplore.planning.areas.area_plan import AreaPlan, charged_closure, exact_plan, with_budget
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.solvers import (
     AreaCapped,

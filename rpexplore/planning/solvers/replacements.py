@@ -14,11 +14,7 @@ from scipy import sparse
 
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.replacement import (
-    Replacement,
-    chosen_groups,
-    dearest_replacement,
-)
+from rpexplore.planning.mechanism.replacement import Replacement, chosen_groups, dearest_replacement
 from rpexplore.planning.mechanism.variances import CellVarianceMap
 from rpexplore.planning.solvers.largest_variance import minimise_over_cells
 from rpexplore.planning.solvers.solution import Solution

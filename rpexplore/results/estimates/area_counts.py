@@ -39,25 +39,12 @@ from rpexplore.releases.area_files import (
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.manifest import (
-    file_entry,
-    now,
-    save_manifest,
-)
+from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import write_rows
 from rpexplore.results.estimates.area_cells import AreaCells, PartCells, cells_of
-from rpexplore.results.estimates.area_guesses import (
-    BestGuesses,
-    find_spreads,
-    tables_with_errors,
-)
+from rpexplore.results.estimates.area_guesses import BestGuesses, find_spreads, tables_with_errors
 from rpexplore.results.estimates.whole_areas import WholeCounts, known_totals
-from rpexplore.results.measurement_source import (
-    SPENT,
-    facts_of_sources,
-    guarantee,
-    sources_of,
-)
+from rpexplore.results.measurement_source import SPENT, facts_of_sources, guarantee, sources_of
 from rpexplore.results.processed_folder import with_unbiased
 from rpexplore.results.processed_tables import load_checked, new_tables_folder, said_in_files
 

@@ -6,6 +6,8 @@ shares differ by half as well. The truth may be outside, but never above the unb
 how areas differ is estimated from what was measured (docs/mathematics.md §15.11).
 """
 
+from itertools import compress
+
 import numpy as np
 import pandas as pd
 
@@ -28,9 +30,10 @@ _DIFFERING = 0.5  # CV between areas of the share that a cell has of them
 def guess_errors_by_level(
     plan: AreaDesign, expected: ExpectedCounts, *, cv_limit: float = CV_LIMIT
 ) -> pd.DataFrame:
-    """One row a level: root mean square errors of its area of the median size.
+    """One row a level with tables: root mean square errors of its typical area.
 
-    Records are spread evenly over the areas without parts.
+    Records are spread evenly over the areas without parts. Typical is, of the areas with tables
+    that are of the median size, the one with the median variance of the total.
 
     Args:
         expected: How many records each cell of the other attributes is expected to hold in all
@@ -39,9 +42,9 @@ def guess_errors_by_level(
 
     Returns:
         Columns: level, size (records of the area); unbiased, alike, differing: errors over the
-        cells of its tables, of unbiased counts and of best guesses where areas differ by chance
-        alone, and where their shares have a coefficient of variation of 50 % as well; people_… of
-        the same three: the share of records in good cells, mean over the tables.
+        cells of the tables asked for there, of unbiased counts and of best guesses where areas
+        differ by chance alone, and where their shares have a coefficient of variation of 50 % as
+        well; people_… of the same three: the share of records in good cells, mean over the tables.
 
     Raises:
         ReleaseError: If no best guesses can be made of the plan's tables.
@@ -90,17 +93,33 @@ def guess_errors_by_level(
     rows = []
     for level, noise in enumerate(noises):
         areas = tree.level_slice(level)
-        order = np.argsort(sizes[areas], kind="stable")
-        area = areas.start + int(order[len(order) // 2])
-        group, of_tables = int(plan.groups.of_area[area]), [counts(each) for each in tables[level]]
+        asked = areas.start + np.flatnonzero(plan.workload.kinds[areas] >= 0)
+        if not len(asked):
+            continue
+        of_totals = noise.variances[noise.of[()], plan.groups.of_area[asked]]
+        area = int(asked[_median_of(sizes[asked], of_totals)])
+        group, kind = int(plan.groups.of_area[area]), int(plan.workload.kinds[area])
+        # A table that is asked for on other levels alone has no unbiased counts here.
+        own_tables = plan.workload.workloads[kind]
+        judged = {
+            tuple(i for i in own_tables.attribute_indices(row) if cells.sizes[i] > 1)
+            for row in range(len(own_tables))
+        }
+        is_judged = [each in judged for each in tables[level]]
+        of_tables = [counts(each) for each in tables[level]]
+        ends = np.cumsum([len(own) for own in of_tables])[:-1]
         unbiased = [
             np.full(len(own), noise.table_variance(each, group))
             for each, own in zip(tables[level], of_tables, strict=True)
         ]
-        ends = np.cumsum([len(own) for own in of_tables])[:-1]
-        variances = {"unbiased": unbiased} | {
-            name: np.split(squared(name, area), ends) for name in spreads
+        variances = {
+            name: list(compress(found, is_judged))
+            for name, found in (
+                ("unbiased", unbiased),
+                *((name, np.split(squared(name, area), ends)) for name in spreads),
+            )
         }
+        of_tables = list(compress(of_tables, is_judged))
         row = {"level": tree.levels[level], "size": sizes[area]}
         for name, found in variances.items():
             row[name] = float(np.sqrt(np.mean([np.mean(own) for own in found])))
@@ -112,6 +131,13 @@ def guess_errors_by_level(
         rows.append(row)
     columns = ["unbiased", *spreads, *(f"people_{name}" for name in ("unbiased", *spreads))]
     return pd.DataFrame(rows, columns=pd.Index(["level", "size", *columns]))
+
+
+def _median_of(sizes: np.ndarray, variances: np.ndarray) -> int:
+    """The row of the median size and, of the rows of this size, of the median variance."""
+    size = sizes[np.argsort(sizes, kind="stable")[len(sizes) // 2]]
+    same = np.flatnonzero(sizes == size)
+    return int(same[np.argsort(variances[same], kind="stable")[len(same) // 2]])
 
 
 def _no_answers(level: int, areas: slice) -> np.ndarray:

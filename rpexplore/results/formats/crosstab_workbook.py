@@ -16,11 +16,7 @@ from rpexplore.common.files import whole_file
 from rpexplore.domain.readings import FLAGS
 from rpexplore.planning.part_plan import Z_95
 from rpexplore.results.formats.crosstab import Crosstab
-from rpexplore.results.formats.crosstab_html import (
-    decimals_of,
-    has_margins_beside,
-    legend,
-)
+from rpexplore.results.formats.crosstab_html import decimals_of, has_margins_beside, legend
 from rpexplore.results.formats.export import Export
 from rpexplore.results.formats.languages import Language, Sentence
 from rpexplore.results.formats.readers_page import headed_tables
@@ -47,7 +43,7 @@ class Headed:
     table: Crosstab
 
 
-def write_crosstabs(export: Export, output: Path, publication: Publication | None = None) -> None:
+def write_crosstabs(export: Export, output: Path) -> None:
     """Write all tables of an export as crosstabs to a file, replacing what was there.
 
     Raises:
@@ -56,7 +52,7 @@ def write_crosstabs(export: Export, output: Path, publication: Publication | Non
     """
     items = export.results.items
     check_size(len(items), sum(item.n_rows for item in items))
-    publication = publication or Publication(sampling=sampling_of(export.results))
+    publication = Publication(sampling=sampling_of(export.results))
     tables = [Headed(*one) for one in headed_tables(export, publication.sampling)]
     with whole_file(output) as part:
         _write(part, tables, _notes(export, publication), publication, export)

@@ -141,9 +141,7 @@ def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, 
     tables = []
     for part in export.results.readers:
         for item in part.items:
-            names = [
-                export.head(export.attribute_titles.get(name, name)) for name in item.attributes
-            ]
+            names = [_title_of(name, export) for name in item.attributes]
             level = "" if item.level is None else export.level(item.level)
             details = ", ".join(text for text in (level, item.note) if text)
             details = f" ({details})" if details else ""
@@ -163,18 +161,24 @@ def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, 
 
 
 def _labelled(table: Crosstab, export: Export) -> Crosstab:
-    """The same with labels in the language of the export."""
-    if export.language.is_english:
-        return table
+    """The same with attributes as titles call them, and labels in the language of the export."""
     sides = {}
     for place, side in (("rows", table.rows), ("columns", table.columns)):
-        labels = tuple(
-            tuple(export.label(name, label) for name, label in zip(side.names, row, strict=True))
-            for row in side.labels
-        )
-        names = tuple(export.head(name) for name in side.names)
+        labels = side.labels
+        if not export.language.is_english:
+            labels = tuple(
+                tuple(
+                    export.label(name, label) for name, label in zip(side.names, row, strict=True)
+                )
+                for row in side.labels
+            )
+        names = tuple(_title_of(name, export) for name in side.names)
         sides[place] = replace(side, names=names, labels=labels)
     return replace(table, **sides)
+
+
+def _title_of(attribute: str, export: Export) -> str:
+    return export.head(export.attribute_titles.get(attribute, attribute))
 
 
 def _width(table: Crosstab) -> int:

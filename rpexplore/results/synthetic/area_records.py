@@ -33,20 +33,12 @@ from rpexplore.releases.area_files import area_columns
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.manifest import (
-    file_entry,
-    now,
-    save_manifest,
-)
+from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import label_columns
 from rpexplore.results.area_results import AreaResults, tables_of
 from rpexplore.results.estimates.area_cells import AreaCells, cells_of
 from rpexplore.results.estimates.area_counts import area_guesses
-from rpexplore.results.measurement_source import (
-    SPENT,
-    facts_of_sources,
-    guarantee,
-)
+from rpexplore.results.measurement_source import SPENT, facts_of_sources, guarantee
 from rpexplore.results.processed_tables import load_checked, new_tables_folder
 from rpexplore.results.synthetic.further_attributes import FurtherAttributes
 

@@ -71,3 +71,34 @@ def test_only_levels_with_guesses_have_errors():
     plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     errors = guess_errors_by_level(plan, rp.ExpectedCounts.of_total(100))
     assert errors["level"].tolist() == list(TREE.levels[:2])
+
+
+def test_tables_of_other_levels_alone_are_not_judged():
+    """A table that blocks do not have has no unbiased counts there, if parts of it are known."""
+    asked = {"town": TABLES, "block": rp.Workload.all_up_to(DOMAIN, 1)}
+    plan = plan_areas(
+        rp.AreaWorkload.of_levels(TREE, {TREE.levels[0]: TABLES} | asked),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho="0.3"),
+    )
+    errors = guess_errors_by_level(plan, rp.ExpectedCounts.of_total(400)).set_index("level")
+    accuracy = plan.accuracy()
+    for level in TREE.levels:
+        stated = accuracy.loc[accuracy["level"] == level, "standard_error"]
+        assert errors["unbiased"][level] == pytest.approx(np.sqrt(np.mean(stated**2)), rel=1e-6)
+    assert errors["alike"]["block"] < errors["unbiased"]["block"]
+
+
+def test_the_area_that_is_looked_at_has_the_median_noise_of_those_of_the_median_size():
+    """All blocks hold 10. Those in the middle of the tree are alone in their towns: less noise."""
+    towns = [*"a" * 8, *"bcde", *"f" * 8]
+    tree = rp.AreaTree.from_columns(
+        {"town": towns, "block": [str(row) for row in range(len(towns))]}
+    )
+    totals = rp.Workload.of(DOMAIN, [()])
+    asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, totals))
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.3"))
+    errors = guess_errors_by_level(plan, rp.ExpectedCounts.of_total(200)).set_index("level")
+    accuracy = plan.accuracy()
+    row = accuracy.loc[accuracy["level"] == "block"].iloc[0]
+    assert errors["unbiased"]["block"] == pytest.approx(row["largest_standard_error"])

@@ -41,6 +41,13 @@ def test_every_figure_of_every_table_is_on_the_page(exported):
     assert ("guesses of a model" in page) == any(one.is_smooth for one in exported.results.readers)
 
 
+def test_heads_call_attributes_as_titles_do(sources):
+    page = readers_page(Export(sources / "released"))
+    heads = {"".join(head.itertext()) for table in tables_of(page) for head in table.iter("th")}
+    assert "Body height" in heads
+    assert "Größe" not in heads
+
+
 def test_names_that_are_code_stay_text(sources, tmp_path):
     code = "</script><script>alert(1)</script>"
     export = Export(sources / "released", rp.Imprint(title=code, publisher=code))
