@@ -19,7 +19,7 @@ from rpexplore.errors import RpexploreError
 
 EXCEL, OPEN_DOCUMENT = "Excel workbook", "OpenDocument spreadsheet"
 _KINDS = {".xlsx": EXCEL, ".xlsm": EXCEL, ".ods": OPEN_DOCUMENT}
-MOST_XML = 256 * 1024**2  # bytes of a part of the file, unpacked
+MOST_XML = 256 * 1024**2  # bytes of all parts that are read, unpacked; one read twice counts twice
 MOST_CELLS = 5_000_000  # of all sheets; an empty row counts as one
 _PIECE = 1 << 16
 _MOST_COLUMNS = 1000
@@ -47,7 +47,7 @@ def sheets_of(
     Args:
         content: What the file holds, of either kind.
         name: What errors call it.
-        most_bytes, most_cells: Of a part of the file, unpacked, and of all sheets together.
+        most_bytes, most_cells: Of all parts that are read, unpacked, and of all sheets.
 
     Raises:
         error: For a file that is none, is damaged, or holds more than a codebook has.
@@ -75,6 +75,7 @@ class _Parts:
     most_bytes: int
     most_cells: int
     n_cells: int = 0
+    n_bytes: int = 0
 
     def parse(
         self,
@@ -92,12 +93,11 @@ class _Parts:
         parser.EndElementHandler = lambda tag: end(_local(tag))
         parser.CharacterDataHandler = text
         parser.StartDoctypeDeclHandler = self._refuse_doctype
-        n_bytes = 0
         try:
             with self.archive.open(part) as file:
                 while piece := file.read(_PIECE):
-                    n_bytes += len(piece)
-                    if n_bytes > self.most_bytes:
+                    self.n_bytes += len(piece)
+                    if self.n_bytes > self.most_bytes:
                         raise self.too_large()
                     parser.Parse(piece, False)
             parser.Parse(b"", True)

@@ -1,10 +1,13 @@
 """Runs on a file and on its folder, booked at the same moment: no noise while two ledgers count."""
 
+import sqlite3
+from contextlib import closing
 from fractions import Fraction
 
 import pytest
 
 from rpexplore.errors import LedgerError
+from rpexplore.releases.ledger import ledger_file
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import release
 from tests.attacks.books import PLAN, n_runs
@@ -39,3 +42,15 @@ def test_a_file_and_its_folder_at_once_draw_noise_when_their_ledgers_are_merged(
     both.set_limit(folder, Fraction(1))
     release(PLAN, data, output)
     assert n_runs(data) == n_runs(folder) == 2
+
+
+def test_a_ledger_that_another_program_holds_is_not_said_to_lack_rights(tmp_path):
+    path = tmp_path / FILENAME
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        with (
+            pytest.raises(LedgerError, match="another program holds it: try again"),
+            closing(sqlite3.connect(path, timeout=0)) as waiting,
+            ledger_file._refusing(path),
+        ):
+            waiting.execute("CREATE TABLE events (id)")

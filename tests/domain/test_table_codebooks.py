@@ -129,9 +129,9 @@ def test_files_that_are_no_codebook_are_refused(written, tmp_path):
     with pytest.raises(DomainError, match="is no usable spreadsheet"):
         Domain.load(tmp_path / "bad.xlsx")
     path = written(values=[["attribute", "value"], *(["a", number] for number in range(99))])
-    for limit in ({"most_cells": 100}, {"most_bytes": 500}):  # of a part, unpacked
+    for limit in ({"most_cells": 100}, {"most_bytes": 500}):
         with pytest.raises(DomainError, match="holds more than any codebook"):
-            sheets_of(path.read_bytes(), "c", DomainError, **limit)
+            sheets_of(path.read_bytes(), path.name, DomainError, **limit)
 
 
 def test_empty_rows_count_towards_what_a_file_may_hold():
@@ -227,3 +227,18 @@ def test_data_packages_leave_out_what_lists_no_values(tmp_path):
     assert "id (type string)" in remarks_on_codebook(tmp_path / "datapackage.json")[0]
     with pytest.raises(DomainError, match="its values are not known"):
         Domain.from_schema({"fields": fields})
+
+
+def test_a_part_that_is_many_sheets_is_read_within_the_limit_of_all():
+    file = BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        sheets = "".join(f'<sheet name="{number}" id="a"/>' for number in range(9))
+        archive.writestr("xl/workbook.xml", f"<workbook>{sheets}</workbook>")
+        archive.writestr(
+            "xl/_rels/workbook.xml.rels",
+            '<all><Relationship Id="a" Target="worksheets/a.xml"/></all>',
+        )
+        archive.writestr("xl/worksheets/a.xml", f"<worksheet>{'<x/>' * 2500}</worksheet>")
+    with pytest.raises(DomainError, match="holds more than any codebook"):
+        sheets_of(file.getvalue(), "c.xlsx", DomainError, most_bytes=50_000)
+    assert len(sheets_of(file.getvalue(), "c.xlsx", DomainError, most_bytes=100_000)) == 9

@@ -214,14 +214,15 @@ _SHEET_COLUMNS = (
     {*_OF_VARIABLES, "type", "values", "missing"},
 )
 _SHEET_MEMORY = 2 << 30  # bytes of a process that unpacks an upload; 1.2 GB when it begins
-_MOST_UNPACKED, _MOST_CELLS = 40_000_000, 2_000_000  # bytes of a part, and cells: as of all uploads
+_SHEET_SECONDS = 20  # of a processor; a small file can hold millions of elements without a cell
+_MOST_UNPACKED, _MOST_CELLS = 40_000_000, 2_000_000  # bytes, and cells: as of all uploads
 _LINES = 1_000  # of a hierarchy in which columns are looked for
 
 
 def recognise_public(content: bytes, filename: str) -> Recognised:
     """`recognise` for a codebook or a plan; raises `DomainError` also for a file of records."""
     if spreadsheet_kind(filename) and content.startswith(ZIP):
-        too_large = DomainError(f"{filename} needs too much memory; save it as CSV.")
+        too_large = DomainError(f"{filename} needs too much memory or time; save it as CSV.")
         try:
             return in_other_process(_codebook_in_sheets, content, filename, ended=too_large)
         except MemoryError:
@@ -246,6 +247,7 @@ def _codebook_in_sheets(content: bytes, filename: str) -> CodebookFile:
         import resource  # here, as Windows has no such module
 
         resource.setrlimit(resource.RLIMIT_DATA, (_SHEET_MEMORY, _SHEET_MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (_SHEET_SECONDS, _SHEET_SECONDS))
     sheets = sheets_of(
         content, filename, DomainError, most_bytes=_MOST_UNPACKED, most_cells=_MOST_CELLS
     )

@@ -307,7 +307,9 @@ def _refusing(path: Path) -> Iterator[None]:
         reason = getattr(error, "strerror", None) or str(error)
         if getattr(error, "errno", None) == errno.ELOOP:  # links that lead to each other
             reason = "it is no file"
+        remedy = "check that its folder can be written to, or name another ledger"
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            remedy = "another program holds it: try again when that is done with it"
         raise LedgerError(
-            f"The ledger {str(path)!r} cannot be used ({reason}); check that its folder can be "
-            "written to, or name another ledger."
+            f"The ledger {str(path)!r} cannot be used ({reason}); {remedy}."
         ) from None
