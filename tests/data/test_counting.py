@@ -1,6 +1,7 @@
 """Counting: against a counter of tuples, whatever the batches, tables and limits are."""
 
 import threading
+import time
 from collections import Counter
 from itertools import combinations, pairwise
 
@@ -156,6 +157,7 @@ def test_what_progress_raises_ends_the_counting(stop, monkeypatch):
 
     def spy(*args):
         counted.append(threading.current_thread())
+        time.sleep(0.02)  # all of them would take seconds, and whoever stops them far less
         return cell_indices(*args)
 
     monkeypatch.setattr(counting, "_cell_indices", spy)
