@@ -152,6 +152,7 @@ def test_progress_grows_to_one(monkeypatch):
 def test_what_progress_raises_ends_the_counting(stop, monkeypatch):
     """No block is begun afterwards, and the threads are gone."""
     monkeypatch.setattr(counting, "_BLOCK_CELLS", 1)
+    monkeypatch.setattr(counting, "_MOST_GATHERED", 1)  # so that a thread takes one at a time
     counted = []
     cell_indices = counting._cell_indices
 
