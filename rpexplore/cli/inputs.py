@@ -402,7 +402,7 @@ def questions(
 
 def with_groups(domain: "Domain", options: Sequence[str]) -> "Domain":
     """The domain with the groups of options such as region=regions.hrc."""
-    from rpexplore.domain.codebook_formats import HierarchyFile, with_hierarchy
+    from rpexplore.domain.hierarchy_file import HierarchyFile, with_hierarchy
 
     files = texts_by_attribute(domain, options, "--groups", "a file such as region=regions.hrc")
     for attribute, file in files.items():

@@ -4,7 +4,7 @@ import pytest
 
 from rpexplore import Attribute, Categories, Domain, Integers
 from rpexplore.data.files.columns import recognise, recognise_path
-from rpexplore.domain.codebook_formats import HierarchyFile, with_hierarchy
+from rpexplore.domain.hierarchy_file import HierarchyFile, with_hierarchy
 from rpexplore.errors import DomainError
 
 # As the manual of τ-ARGUS has it: levels of different depth, blanks behind codes of equal width.

@@ -27,9 +27,10 @@ from rpexplore.data.files.columns import (
 )
 from rpexplore.data.files.offered import CODEBOOK_ENDINGS, codebooks, recognise_public
 from rpexplore.domain.codebook_columns import ForeignTable
-from rpexplore.domain.codebook_formats import HierarchyFile, refuse_large, with_hierarchy
+from rpexplore.domain.codebook_formats import refuse_large
 from rpexplore.domain.codebook_remarks import describe_left_out
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.hierarchy_file import HierarchyFile, with_hierarchy
 from rpexplore.errors import DomainError, RpexploreError
 from rpexplore.planning.plan import FORMAT as PLAN_FORMAT
 from rpexplore.scenarios import codebook_import

@@ -22,7 +22,7 @@ from rpexplore.data.files.columns import CodebookFile, Recognised, recognise
 from rpexplore.data.files.source import LEDGER, VERSION_LOGS, file_kind
 from rpexplore.domain.area_codebook import AREAS, fields_of_codebook, has_areas
 from rpexplore.domain.area_file import CODE, NAME, OF_NAMES, PARENT, columns_of_file
-from rpexplore.domain.codebook_formats import ENDING
+from rpexplore.domain.hierarchy_file import ENDING
 from rpexplore.errors import DomainError
 
 # ---- Files and folders to choose from: what lies under some folders, by their names alone.

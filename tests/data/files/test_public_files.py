@@ -13,7 +13,7 @@ import pytest
 
 from rpexplore.data.files.columns import CodebookFile
 from rpexplore.data.files.offered import recognise_public, refuse_records_beside
-from rpexplore.domain.codebook_formats import HierarchyFile
+from rpexplore.domain.hierarchy_file import HierarchyFile
 from rpexplore.errors import DomainError
 
 SCHEMA = {"fields": [{"name": "sex", "constraints": {"enum": ["F", "M"]}}]}
