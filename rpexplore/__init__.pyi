@@ -30,9 +30,9 @@ from rpexplore.planning.losses.custom import CustomLoss as CustomLoss
 from rpexplore.planning.losses.losses import MaxVariance as MaxVariance
 from rpexplore.planning.losses.losses import PNorm as PNorm
 from rpexplore.planning.losses.losses import SumOfVariances as SumOfVariances
+from rpexplore.planning.minimum_budget import minimum_budget as minimum_budget
 from rpexplore.planning.pilot import with_pilot as with_pilot
 from rpexplore.planning.plan import Plan as Plan
-from rpexplore.planning.planner import minimum_budget as minimum_budget
 from rpexplore.planning.planner import optimum as optimum
 from rpexplore.planning.request import Request as Request
 from rpexplore.planning.request import Rounds as Rounds

@@ -18,7 +18,8 @@ from rpexplore.analysis.what_if import describe_spread, is_noticeable
 from rpexplore.common.text import describe_share, plural, rounded
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.losses.losses import Loss, MaxVariance, SumOfVariances
-from rpexplore.planning.planner import MinimumBudget, Optimum
+from rpexplore.planning.minimum_budget import MinimumBudget
+from rpexplore.planning.planner import Optimum
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text

@@ -24,7 +24,7 @@ from rpexplore.domain.readings import coefficients_of_variation
 from rpexplore.errors import PlanError
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_planner import QueryOptimum
-from rpexplore.planning.planner import rho_of_unit
+from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.planning.solvers.queries import cost_bound, decoding, fitness_for_use
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text

@@ -27,7 +27,8 @@ from rpexplore.domain.public_tables import PublicTable
 from rpexplore.domain.survey import SurveyDesign, counts_without_sampling, least_good_counts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.planner import Optimum, minimum_budget, rho_of_unit
+from rpexplore.planning.minimum_budget import minimum_budget, rho_of_unit
+from rpexplore.planning.planner import Optimum
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.rules import CELLS, CERTAINTIES, MEDIAN, Rule, rules_of
 from rpexplore.workload.table_text import title_of

@@ -21,7 +21,8 @@ from rpexplore.common.text import rounded
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.planning.losses.losses import MaxVariance
-from rpexplore.planning.planner import Optimum, rho_of_unit, rho_with_allowance, typed_above
+from rpexplore.planning.minimum_budget import rho_of_unit, rho_with_allowance, typed_above
+from rpexplore.planning.planner import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text

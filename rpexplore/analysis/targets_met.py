@@ -19,8 +19,9 @@ from rpexplore.analysis.sufficient_budgets import (
     smallest_budget,
 )
 from rpexplore.common.text import rounded
+from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.planning.part_plan import EXTREMES, for_reading
-from rpexplore.planning.planner import Optimum, rho_of_unit
+from rpexplore.planning.planner import Optimum
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.workload_request import WorkloadRequest

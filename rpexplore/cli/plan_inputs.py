@@ -19,9 +19,10 @@ from rpexplore.planning import planner
 from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.losses.losses import Loss, MaxVariance
+from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.planner import Optimum, minimum_budget
+from rpexplore.planning.planner import Optimum
 from rpexplore.planning.serialization import loss_from_text
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload

@@ -12,8 +12,8 @@ from rpexplore.common.processes import Progress
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.planner import minimum_budget
 from rpexplore.planning.request import share_of_budget
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.rules import EXAMPLE, MEDIAN, SURELY, Rule, rules_of

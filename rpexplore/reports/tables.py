@@ -25,8 +25,9 @@ from rpexplore.figures.fairness import fairness_chart
 from rpexplore.figures.trade_offs import shadow_prices_chart
 from rpexplore.planning.losses.losses import MaxVariance
 from rpexplore.planning.mechanism.variances import cells_differ
+from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.part_plan import EXTREMES
-from rpexplore.planning.planner import minimum_budget, optimum
+from rpexplore.planning.planner import optimum
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.adaptive import readings
 from rpexplore.reports.evidence import aggregations, baselines_section

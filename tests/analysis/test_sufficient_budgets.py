@@ -16,7 +16,8 @@ from rpexplore.analysis.sufficient_budgets import (
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.mechanism.accounting import ExactVariances
-from rpexplore.planning.planner import optimum, plan_tables, rho_of_unit
+from rpexplore.planning.minimum_budget import rho_of_unit
+from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.privacy.conversions import epsilon_from_rho
 from tests.planning.test_counts_plan import query_lists
 from tests.support.query_lists import prefix, query_list

@@ -13,7 +13,8 @@ import numpy as np
 import rpexplore as rp
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.planner import minimum_budget, optimum
+from rpexplore.planning.minimum_budget import minimum_budget
+from rpexplore.planning.planner import optimum
 from tests.benchmarks.measure import Row, best_of_three, once
 
 SHARES, SLACKS = (0.01, 0.1, 0.5, 0.9), (1.01, 1.1, 2.0)

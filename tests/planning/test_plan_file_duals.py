@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.custom import UnavailableLoss
-from rpexplore.planning.planner import minimum_budget, plan_tables
+from rpexplore.planning.minimum_budget import minimum_budget
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from tests.support.capped_optimum import workloads_with_required
 from tests.support.made import Made

@@ -14,7 +14,8 @@ from rpexplore.errors import OutOfReachError
 from rpexplore.planning.mechanism.accounting import ExactVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.variances import CellVariances
-from rpexplore.planning.planner import minimum_budget, optimum, plan_tables
+from rpexplore.planning.minimum_budget import minimum_budget
+from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.solvers.solution import TOLERANCE, share_done
 from rpexplore.planning.table_plan import TablePlan
 from tests.support.capped_optimum import (

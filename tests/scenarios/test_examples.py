@@ -9,7 +9,7 @@ from rpexplore.analysis.published_lines import forecast_of_scenario
 from rpexplore.common.installation import sample_data_folder
 from rpexplore.common.text import describe_share
 from rpexplore.domain.domain import Domain
-from rpexplore.planning.planner import minimum_budget
+from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.scenarios.examples import EXAMPLES, Example, example_for
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario

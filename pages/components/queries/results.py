@@ -48,7 +48,7 @@ from rpexplore.figures.queries import (
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES
 from rpexplore.planning.counts_planner import QueryOptimum
-from rpexplore.planning.planner import rho_of_unit
+from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.workload.query_definitions import StatedQueries
 

@@ -28,10 +28,11 @@ from rpexplore.planning.counts_objectives import OBJECTIVES
 from rpexplore.planning.counts_planner import QueryOptimum, query_optimum
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.minimum_budget import MinimumBudget, minimum_budget
 from rpexplore.planning.part_plan import TITLES, PartPlan, keeping, solution_keeping
 from rpexplore.planning.pilot import with_pilot
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.planner import MinimumBudget, Optimum, minimum_budget
+from rpexplore.planning.planner import Optimum
 from rpexplore.planning.request import AtBudget, combined
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget

@@ -28,8 +28,9 @@ from rpexplore.planning.areas.solvers import (
 )
 from rpexplore.planning.losses.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.minimum_budget import rho_with_allowance, typed_above
 from rpexplore.planning.optimal_strategies import with_best_strategies
-from rpexplore.planning.planner import refuse_weights, rho_with_allowance, typed_above
+from rpexplore.planning.planner import refuse_weights
 from rpexplore.planning.solvers.solution import report_gap
 from rpexplore.privacy.budget import ADD_REMOVE, Budget
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.variances import CellVariances
-from rpexplore.planning.planner import minimum_budget
+from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.solvers.acceleration import central_cap_prices
 from rpexplore.planning.solvers.caps import CAP_ROUNDING, find_feasible, minimise_capped, with_room
 from rpexplore.planning.solvers.solution import best_response, share_done
