@@ -9,7 +9,6 @@ import streamlit as st
 from pages.components.shared import autosave
 from pages.components.shared.autosave import autosaves, open_key, saved_projects
 from pages.components.shared.files import upload
-from pages.components.shared.serving import plans_only
 from pages.components.shared.session import (
     attempt,
     change_names,
@@ -23,6 +22,7 @@ from pages.components.shared.session import (
 from rpexplore.common.text import plural
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.autosave import SavedProject
+from rpexplore.serving.sessions import plans_only
 
 HERE = "projects"
 OPENED = "opened on home"  # the page to go to, once

@@ -13,7 +13,7 @@ from pages.components.release.release_task import (
     ReleaseTask,
     going_since,
 )
-from pages.components.shared.background import Task, follow, has_ended, worked_out
+from pages.components.shared.background import follow, has_ended, worked_out
 from pages.components.shared.expected_counts import show_forecast
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.drawn_counts import DrawnCounts
@@ -27,6 +27,7 @@ from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.release import dry_run
 from rpexplore.releases.release_steps import DryRun
 from rpexplore.results.pilot_tables import pilot_known
+from rpexplore.serving.tasks import Task
 
 KEPT = "dry run"
 

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from pages.components.shared.autosave import autosaves, open_key
-from pages.components.shared.background import Task
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
@@ -29,6 +28,7 @@ from rpexplore.releases.release import can_be_resumed, release
 from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.scenarios.autosave import Autosaves, SavedRelease
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.serving.tasks import Task
 
 T = TypeVar("T")
 RELEASE_TASK = "release task"  # the session's own

@@ -10,8 +10,6 @@ from functools import lru_cache
 
 import streamlit as st
 
-from pages.components.shared.accounts import account
-from pages.components.shared.serving import limits, plans_only
 from rpexplore.common.server_files import log_event
 from rpexplore.common.text import data_size
 from rpexplore.domain.domain import Domain
@@ -20,6 +18,8 @@ from rpexplore.scenarios.autosave import Autosaves, SavedProject
 from rpexplore.scenarios.examples import COUNTRY_KEY, EXAMPLES, sample_project
 from rpexplore.scenarios.project import Project, project_of_file
 from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
+from rpexplore.serving.accounts import account
+from rpexplore.serving.sessions import limits, plans_only
 
 PARAMETER, BLANK, SAMPLE = "project", "blank", "sample"
 _KEY, _SAVED, _PROBLEM = "autosave key", "autosave saved", "autosave problem"

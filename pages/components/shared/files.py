@@ -9,9 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.serving import limits, plans_only, reading
 from pages.components.shared.session import EVERYWHERE, bound, escaped, say
-from pages.components.shared.streamlit_parts import forget_uploaded
 from rpexplore.common.file_kinds import (
     PARQUET,
     ZIP,
@@ -25,6 +23,8 @@ from rpexplore.common.text import data_size
 from rpexplore.data.files.offered import Kind, Offered, folders_with, offered
 from rpexplore.errors import DomainError
 from rpexplore.releases.atomic_folder import MANIFEST
+from rpexplore.serving.sessions import limits, plans_only, reading
+from rpexplore.serving.streamlit_parts import forget_uploaded
 
 # ---- Files on the pages: typed paths, uploads, and downloads; and where releases are written.
 

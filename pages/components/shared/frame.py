@@ -3,9 +3,7 @@
 import streamlit as st
 
 from pages import BESIDE, all_pages
-from pages.components.shared.accounts import LOG_OUT, account
 from pages.components.shared.autosave import begin, is_saved, open_key, saving_problem
-from pages.components.shared.serving import has_place, session_number, where_kept
 from pages.components.shared.session import (
     EVERYWHERE,
     bound,
@@ -24,6 +22,8 @@ from rpexplore.common.server import server_settings
 from rpexplore.common.server_files import timed_event
 from rpexplore.common.text import joined
 from rpexplore.planning.part_plan import TITLES
+from rpexplore.serving.accounts import LOG_OUT, account
+from rpexplore.serving.sessions import has_place, session_number, where_kept
 
 # ---- What is around every page: title, session state, navigation and the line on top.
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.background import Task, result_of, worked_out
-from pages.components.shared.serving import limits, plan_solved, plans_only
+from pages.components.shared.background import result_of, worked_out
 from pages.components.shared.session import attempt, current, escaped, kept, project
 from rpexplore.analysis.budget_units import with_privacy_unit
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
@@ -39,6 +38,8 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.project import check_limits
 from rpexplore.scenarios.scenario import NOTHING_ASKED, Scenario
+from rpexplore.serving.sessions import limits, plan_solved, plans_only
+from rpexplore.serving.tasks import Task
 from rpexplore.workload.query_list import QueryList
 from rpexplore.workload.rules import Rule
 from rpexplore.workload.workload import Workload

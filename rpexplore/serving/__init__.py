@@ -1,0 +1,10 @@
+"""The server that runs the app: who may come in, how much each may take, how it begins and ends.
+
+Beside the app and its pages this is the one package that may import Streamlit. It draws nothing but
+the notice that the server is full.
+
+In reading order: `server`, `guard`, `accounts`; `sessions`, `tasks`; `compression`,
+`streamlit_parts`.
+
+Imports `common` and `errors`.
+"""
