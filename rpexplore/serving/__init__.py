@@ -3,8 +3,9 @@
 Beside the app and its pages this is the one package that may import Streamlit. It draws nothing but
 the notice that the server is full.
 
-In reading order: `server`, `guard`, `accounts`; `sessions`, `tasks`; `compression`,
-`streamlit_parts`.
+In reading order: `server`, `guard`, `accounts`; `sessions`, `tasks`, `planning_tasks`,
+`release_tasks`;
+`compression`, `streamlit_parts`.
 
-Imports `common` and `errors`.
+Imports every room but `cli`; not pages.
 """

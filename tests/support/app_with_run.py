@@ -8,11 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.release.release_task import ReleaseInputs, ReleaseTask
 from rpexplore.data.files.source import FileSource
 from rpexplore.planning.plan import load_plan
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.serving.release_tasks import ReleaseInputs, ReleaseTask
 from rpexplore.serving.server import lifespan, middleware
 
 SCRIPT = Path(__file__)
