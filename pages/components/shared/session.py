@@ -244,7 +244,8 @@ def forget_typed() -> None:
 
 
 def escaped(text: str) -> str:
-    """User text for Markdown, where it would be read as formatting, formulas or links."""
+    """Text for Markdown, in which nothing is formatting, a formula or a link; "5 %" stays whole."""
     # Addresses become links whatever is escaped, unless another character is in between.
     text = re.sub(r"(?i)https?://|www(?=\.)|(?<=\w)@", "\\g<0>\N{WORD JOINER}", text)
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
+    text = re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
+    return text.replace(" \\%", "\N{NO-BREAK SPACE}\\%")
