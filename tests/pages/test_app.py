@@ -29,7 +29,7 @@ def test_a_new_session_opens_on_the_sample_with_a_complete_plan_on_every_page(ap
         assert not session.error, page
         assert not session.warning, page
         if page == "plan":
-            assert session.metrics()["A cell of the median table, 95 %"] == "±26.4 people"
+            assert session.metrics()["95 % margin of error, median table"] == "±26.4 people"
 
 
 @pytest.mark.nightly

@@ -50,7 +50,7 @@ def test_more_tables_than_the_limit_are_refused_and_the_plan_stays(app, limited,
     )
     assert session.scenario == before
     session.open("plan")
-    assert "A cell of the median table, 95 %" in session.metrics()
+    assert "95 % margin of error, median table" in session.metrics()
 
 
 def test_a_file_above_the_limit_is_refused(app, limited, small):
