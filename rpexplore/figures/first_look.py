@@ -9,7 +9,7 @@ from rpexplore.privacy.budget import Budget
 _SMALL = 0.05  # CV up to which a cell is shown as the best
 _MANY, _STEP = 9, 22  # records of a set, and points from one to the next
 KEY = (
-    f"Dark green: the noise is at most {100 * _SMALL:g} % of the count; light green: at most "
+    f"Strong green: the noise is at most {100 * _SMALL:g} % of the count; faint green: at most "
     f"{100 * LIMIT:g} %; in brackets: more."
 )
 
