@@ -19,6 +19,7 @@ from pages.components.shared.session import (
     change,
     current,
     escaped,
+    kept,
     show_messages,
 )
 from pages.components.shared.texts import values_from_records_warning
@@ -29,6 +30,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.reports import bundle, report
 from rpexplore.reports.script import RUN_COMMANDS, command_lines, parts_with_accuracy, python_script
+from rpexplore.results.estimates.area_guess_errors import guess_errors_of
 from rpexplore.scenarios.board_notes import SECTIONS, TEXT_LENGTH, BoardNotes
 from rpexplore.scenarios.scenario import Scenario
 
@@ -62,13 +64,15 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     expected = scenario.expected
     if areas is not None and (expected is None or planned.part("tables") is None):
         expected = expected_in_areas(areas)
+    guesses = kept(guess_errors_of, planned, expected, scenario.cv_limit)
     key = (planned, scenario, rehearsal, approvals, expected)
+    contents = (*key, guesses)
     slow = key if planned.n_items > MANY else None
     piece(
         bundle.FILENAME,
         "Report, plan and single files, as below but without the PDF; the scenario as a file that "
         "this app can open; and commands.txt.",
-        partial(bundle.bundle, planned, scenario, rehearsal, approvals, expected),
+        partial(bundle.bundle, *contents),
         label="Download plan and report (.zip)",
         slow=slow,
     )
@@ -76,14 +80,14 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         "report.html",
         "For the board that approves the plan: what is promised to whom, how accurate "
         f"{parts_with_accuracy(planned)} is, what is proven, what is left to do{rehearsed}.",
-        partial(bundle.report_html, planned, scenario, rehearsal, approvals, expected),
+        partial(bundle.report_html, *contents),
         slow=slow,
     )
     no_browser = report.find_browser() is None
     piece(
         "report.pdf",
         f"{report.NO_BROWSER}." if no_browser else "The same to print or to file.",
-        partial(bundle.report_pdf, planned, scenario, rehearsal, approvals, expected),
+        partial(bundle.report_pdf, *contents),
         disabled=no_browser,
         slow=key,
     )
