@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from rpexplore.analysis.adaptive import NOTHING_PROMISED
 from rpexplore.analysis.drawn_areas import DrawnAreas
-from rpexplore.analysis.drawn_counts import DrawnCounts
+from rpexplore.analysis.drawn_counts import drawn_once
 from rpexplore.analysis.published_lines import (
     area_forecast_of_scenario,
     forecast_of_scenario,
@@ -351,7 +351,8 @@ def _forecast(plan: TablePlan, scenario: Scenario, keep: Keep) -> str:
             return "none without expected counts"
         if len(plan.workload) > _MOST_FORECAST:
             return "on the Plan page"
-        drawn = keep(DrawnCounts.of, plan.workload, public)
+        # Those of the Plan page, if it was looked at.
+        drawn = keep(drawn_once, plan.workload, public, (scenario.public, scenario.expected))
         return forecast_of_scenario(plan, drawn, scenario).describe()
     except RpexploreError:
         return "none, as the expected counts do not fit the tables"
