@@ -89,7 +89,7 @@ class _PartCounts:
                 own = self._areas[cut] = parts.areas[part].down_to(len(larger.slices))
                 of_levels = [numbers[..., rows] for rows in _rows_within(own, larger)]
                 tables[table] = np.concatenate(of_levels, axis=-1)
-        self._counts = Counts(tables, 0)
+        self._counts = Counts(tables, 0, ranges=counts.ranges)
 
     def exact(self, residual: int, areas: AreaRange, rows: np.ndarray) -> np.ndarray:
         """Ξ x of a residual in some areas: int64[n_rows, n_cells]."""
