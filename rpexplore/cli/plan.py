@@ -427,7 +427,6 @@ def plan(
     not_weighted = {
         "--counts": counts, "--count": count, "--preset": preset, "--adaptive": adaptive,
         "--smooth-weights": smooth_weights, "--from-release": from_release,
-        "--detail": detail, "--level": level, "--lists": lists,
     }  # fmt: skip
     domain = records_weighted.domain(domain, not_weighted)
     has_counts = expected_count is not None or expected is not None
