@@ -422,13 +422,17 @@ def asked_areas(parts: AreaParts, table: int, areas: slice) -> np.ndarray:
 
 
 def items_of_areas(
-    parts: AreaParts, folder: Path, figures: Sequence[Column] = RELEASED
+    parts: AreaParts,
+    folder: Path,
+    figures: Sequence[Column] = RELEASED,
+    *,
+    counts_only: bool = False,
 ) -> list[Item]:
     """Each table on each level of a folder for which it was asked, with all areas of the level.
 
     Empty areas come last.
 
-    figures: the columns beside those of labels
+    figures: the columns beside those of labels; counts_only: without tables of amounts
     """
     plan, items = parts.plan, []
     tables = plan.workload.tables
@@ -436,7 +440,7 @@ def items_of_areas(
         areas = plan.workload.tree.level_slice(level)
         for table, attributes in enumerate(tables.tables):
             n_areas = len(asked_areas(parts, table, areas))
-            if n_areas:
+            if n_areas and not (counts_only and tables.has_amounts[table]):
                 n_areas += len(plan.workload.tree.empty_on(level))
                 for within in folders_of(plan, table):
                     path = table_folder(plan, level, table, within)

@@ -142,10 +142,10 @@ class AreaResults(PartReader):
 
     @cached_property
     def items(self) -> Sequence[Item]:
-        figures = RELEASED
-        if self.whole is not None:
-            figures = AREA_GUESSES if self.is_smooth else PROCESSED
-        return items_of_areas(self.release.parts, self.folder, figures)
+        if self.whole is None:
+            return items_of_areas(self.release.parts, self.folder)
+        figures = AREA_GUESSES if self.is_smooth else PROCESSED
+        return items_of_areas(self.release.parts, self.folder, figures, counts_only=True)
 
     def within(self, area: int, level: int) -> slice:
         """The areas of a level that lie in an area, by their numbers."""
@@ -424,7 +424,10 @@ class AreaTables(Figures):
     def _asked(self) -> list[int]:
         """The tables of the plan that some of the areas are asked for."""
         kinds = np.unique(self._plan.workload.kinds[self.areas])
-        return np.flatnonzero(asked_tables(self._plan)[kinds].any(axis=0)).tolist()
+        asked = asked_tables(self._plan)[kinds].any(axis=0)
+        if self.is_biased:  # whole counts are of counts alone
+            asked = asked & ~self._tables.has_amounts
+        return np.flatnonzero(asked).tolist()
 
     def _indices(self, attributes: Collection[AttributeSet]) -> AttributeIndices:
         names = [

@@ -182,3 +182,19 @@ def test_empty_areas_have_sums_of_0_and_no_means(tmp_path):
     assert means["note"].tolist()[0] == ""
     assert means["note"].tolist()[1] != ""
     assert (means["standard_error"].isna()).tolist() == [False, True]
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_whole_counts_and_best_guesses_are_of_the_counts_alone(tmp_path):
+    areas = released(planned(), tmp_path).part("areas")
+    for made in (rp.whole_area_counts, rp.area_guesses):
+        counts = made(areas, tmp_path / made.__name__)
+        assert counts.table("town", "sex")["value"].tolist() == [2, 1, 1, 1, 1, 1]
+        items = AreaResults(areas, counts).items
+        assert [item.attributes for item in items] == [("sex",)] * 3
+        with pytest.raises(ReleaseError, match="no table"):
+            AreaResults(areas, counts).of_area(0).counts("income")
+    weighted = planned(TABLES.weighted_by("w"))
+    others = released(weighted, tmp_path, "weighted").part("areas")
+    with pytest.raises(ReleaseError, match="all tables of this release have weighted sums"):
+        rp.whole_area_counts(others, tmp_path / "none")
