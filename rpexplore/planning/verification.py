@@ -577,7 +577,9 @@ def query_checks(plan: QueryPlan, *, strategies: bool) -> tuple[Check, ...]:
 
 
 def _check_counts_variances(plan: QueryPlan) -> Check:
-    computed = plan.strategy.variance_factors * float(plan.gamma_squared)
+    strategy = plan.strategy
+    factors = strategy.replaced_factors if plan.budget.replaces else strategy.variance_factors
+    computed = factors * float(plan.gamma_squared)
     count, stated, names = len(computed), plan.variances, plan.queries.names
     return items_check(
         "variances",
