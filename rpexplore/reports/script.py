@@ -103,6 +103,35 @@ def _comment(*texts: str) -> str:
 _RECORD_NOUN = "records"
 
 
+_EACH = {
+    "tables": "each table",
+    "areas": "each level and table in areas",
+    "counts": "each own count",
+    "rounds": "each adaptive table",
+}
+
+
+def parts_with_accuracy(plan: Plan) -> str:
+    """What of a plan has an accuracy of its own: "each table and each own count"."""
+    return joined([_EACH[part.kind] for part in plan.parts])
+
+
+# How those who keep the records check a plan and run it.
+RUN_COMMANDS = """\
+# Check what the plan claims: privacy cost, variances, and how close it is to the best one.
+rpexplore verify plan.json
+
+# Where approvals are wanted: sign it with an SSH key, and hand the file on.
+rpexplore approve plan.json --key KEY
+
+# Check everything, the records too, and spend nothing.
+rpexplore release plan.json data.csv --out folder --dry-run
+
+# Run it, once. Its cost is booked in the ledger beside the records before noise is drawn.
+rpexplore release plan.json data.csv --out folder
+"""
+
+
 def command_lines(
     plan: Plan,
     scenario: Scenario,

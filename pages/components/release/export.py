@@ -19,19 +19,16 @@ from pages.components.shared.session import (
     change,
     current,
     escaped,
-    kept,
     show_messages,
 )
 from pages.components.shared.texts import values_from_records_warning
 from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.common.processes import Progress, in_other_process
-from rpexplore.common.text import joined
 from rpexplore.domain.domain import except_from_records
-from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.reports import bundle, report
-from rpexplore.reports.script import command_lines, python_script
+from rpexplore.reports.script import RUN_COMMANDS, command_lines, parts_with_accuracy, python_script
 from rpexplore.scenarios.board_notes import SECTIONS, TEXT_LENGTH, BoardNotes
 from rpexplore.scenarios.scenario import Scenario
 
@@ -78,7 +75,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     piece(
         "report.html",
         "For the board that approves the plan: what is promised to whom, how accurate "
-        f"{_each(planned)} is, what is proven, what is left to do{rehearsed}.",
+        f"{parts_with_accuracy(planned)} is, what is proven, what is left to do{rehearsed}.",
         partial(bundle.report_html, planned, scenario, rehearsal, approvals, expected),
         slow=slow,
     )
@@ -106,7 +103,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
             "tables.csv" if only_tables else "accuracy.csv",
             "Every table with its cells, standard error, weight and target."
             if only_tables
-            else f"How accurate {_each(planned)} is.",
+            else f"How accurate {parts_with_accuracy(planned)} is.",
             lambda: (
                 in_other_process(csv_of_accuracy, planned) if slow else csv_of_accuracy(planned)
             ),
@@ -127,31 +124,8 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         with shown:
             st.caption("In a folder with the files from the button above.")
             files = tuple(bundle.approval_files(approvals))
-            commands = kept(_commands, planned, scenario, rehearsal is not None, files, expected)
-            st.code(commands, language="bash", wrap_lines=True)
-
-
-_EACH = {
-    "tables": "each table",
-    "areas": "each level and table in areas",
-    "counts": "each own count",
-    "rounds": "each adaptive table",
-}
-
-
-def _each(planned: Plan) -> str:
-    """What of a plan has an accuracy of its own, in words."""
-    return joined([_EACH[part.kind] for part in planned.parts])
-
-
-def _commands(
-    planned: Plan,
-    scenario: Scenario,
-    rehearsed: bool,
-    files: tuple[str, ...],
-    expected: ExpectedCounts | None,
-) -> str:
-    return command_lines(planned, scenario, rehearsed, files, expected=expected)
+            write = partial(command_lines, planned, scenario, rehearsal is not None, files)
+            st.code(write(expected=expected), language="bash", wrap_lines=True)
 
 
 def piece(
@@ -271,21 +245,6 @@ def _change(**fields: Any) -> None:
 # ---- What runs a plan where the records are.
 
 
-COMMANDS = """\
-# Check what the plan claims: privacy cost, variances, and how close it is to the best one.
-rpexplore verify {plan}
-
-# Where approvals are wanted: sign it with an SSH key, and hand the file on.
-rpexplore approve {plan} --key KEY
-
-# Check everything, the records too, and spend nothing.
-rpexplore release {plan} data.csv --out folder --dry-run
-
-# Run it, once. Its cost is booked in the ledger beside the records before noise is drawn.
-rpexplore release {plan} data.csv --out folder
-"""
-
-
 def commands(planned: Plan) -> None:
     """The plan in a sentence, and the commands that check and run it beside the records."""
     st.subheader("Run it where the records are")
@@ -296,7 +255,7 @@ def commands(planned: Plan) -> None:
             "own computer: no records come to this server."
         )
     )
-    st.code(COMMANDS.format(plan="plan.json"), language="bash", wrap_lines=True)
+    st.code(RUN_COMMANDS, language="bash", wrap_lines=True)
     if [part.kind for part in planned.parts] == ["tables"]:
         st.caption(
             "Or in their own app (“rpexplore app”): the plan file is dropped on the page Data, "

@@ -7,13 +7,8 @@ import streamlit as st
 
 from pages.components.release.export import export_section
 from pages.components.release.ledger import utc_minute
-from pages.components.release.release_task import (
-    RELEASE_TASK,
-    ReleaseInputs,
-    ReleaseTask,
-    going_since,
-)
-from pages.components.shared.background import Task, follow, has_ended, worked_out
+from pages.components.release.release_task import RELEASE_TASK
+from pages.components.shared.background import follow, has_ended, worked_out
 from pages.components.shared.expected_counts import show_forecast
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.drawn_counts import DrawnCounts
@@ -27,6 +22,8 @@ from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.release import dry_run
 from rpexplore.releases.release_steps import DryRun
 from rpexplore.results.pilot_tables import pilot_known
+from rpexplore.serving.release_tasks import ReleaseInputs, ReleaseTask, going_since
+from rpexplore.serving.tasks import Task
 
 KEPT = "dry run"
 

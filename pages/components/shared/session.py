@@ -18,13 +18,13 @@ from pages.components.shared.autosave import (
     start_project,
     take_saved,
 )
-from pages.components.shared.serving import limits, plans_only
 from rpexplore.common.server_files import log_event
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import LimitError, RpexploreError
 from rpexplore.scenarios.examples import without_invented_counts
 from rpexplore.scenarios.project import Project, check_limits
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.serving.sessions import limits, plans_only
 
 T = TypeVar("T")
 EVERYWHERE = "everywhere"  # where messages go that belong to no part of a page

@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from pages.components.shared.serving import HAND_OVER, last_step, plans_only
 from pages.components.shared.session import current, escaped, project
 from rpexplore.common.numbers import shown_few
 from rpexplore.domain.domain import (
@@ -11,6 +10,7 @@ from rpexplore.domain.domain import (
     formulas_warning,
     unfinished,
 )
+from rpexplore.serving.sessions import HAND_OVER, last_step, plans_only
 
 # ---- What each page is, in two sentences under its title, folded or open as it was left.
 
