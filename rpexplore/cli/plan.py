@@ -417,7 +417,12 @@ def plan(
     )
     with progress("Reading the codebook"):
         tree, domain = codebooks.codebook_from_options(
-            codebook, areas, level_names, separator, lengths, columns=columns
+            codebook,
+            areas,
+            level_names,
+            separator,
+            lengths,
+            columns=codebooks.roles_of_columns(columns),
         )
         domain = inputs.with_not_stated(domain, not_stated or [])
         budget = inputs.with_exact_totals(budget, domain, exact or [], neighbours)

@@ -47,14 +47,15 @@ def schema(
     from rpexplore.domain.domain import describe_attributes_from_records
     from rpexplore.domain.values import describe_combinations
 
+    roles = codebooks.roles_of_columns(columns)
     with progress("Reading the codebook"):
         tree, domain = codebooks.codebook_from_options(
-            codebook, areas, level_names, separator, lengths, resource=resource, columns=columns
+            codebook, areas, level_names, separator, lengths, resource=resource, columns=roles
         )
     domain = inputs.with_public_values(domain, public_values or [])
     domain = inputs.with_not_stated(domain, not_stated or [])
     domain = inputs.with_recodes(inputs.with_groups(domain, groups or []), recode or [])
-    remarks = [] if tree is not None else remarks_on_codebook(codebook, resource)
+    remarks = [] if tree is not None else remarks_on_codebook(codebook, resource, roles)
     if tree is not None and out is not None:
         remarks = [f"The areas are not in {out}; name their file to plan, by --areas."]
     if names := describe_attributes_from_records(domain):
