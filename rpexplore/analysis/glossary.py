@@ -183,7 +183,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "counts, by the cell of the record. Below 100 %, budget is unused.",
         "Unused budget by cell": "What the records in a cell have left of the budget. You can "
         "count more about them at no cost.",
-        "Rehearsal": "A simulation before the run: made-up records, from the expected counts, are "
+        "Simulation": "Before the run: made-up records, from the expected counts, are "
         "measured with the plan's noise, and the tables compared with them. It reads no record "
         "and spends nothing.",
         "Adaptive plan": "A plan whose release selects, in rounds, what it measures more "

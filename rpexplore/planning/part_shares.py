@@ -65,16 +65,30 @@ def certificate_of_parts(parts: Sequence[PartPlan], budget: Budget) -> Certifica
     )
 
 
-def refuse_unweighted(tables: "Workload | None", kinds: Sequence[str]) -> None:
-    """Raise `WorkloadError` for parts beside weighted tables: nobody would see what they count."""
-    others = [kind for kind in kinds if kind != "tables"]
-    if tables is None or not others or not tables.is_weighted.any():
+def refuse_unweighted(
+    tables: "Workload | None", in_areas: "Workload | None", kinds: Sequence[str]
+) -> None:
+    """Raise `WorkloadError` for parts beside weighted tables: nobody would see what they count.
+
+    tables, in_areas: those of the parts "tables" and "areas"
+    """
+    given = {"tables": tables, "areas": in_areas}
+    parts = {kind: one for kind, one in given.items() if one is not None}
+    weighted = [kind for kind in parts if parts[kind].is_weighted.any()]
+    if not weighted:
         return
-    weights = tables.domain.names[tables.domain.weights[0]]
-    raise WorkloadError(
-        f"{TITLES[others[0]]} cannot be weighted, and tables of this plan are, by {weights!r}; "
-        "make a plan of each."
-    )
+    domain = parts[weighted[0]].domain
+    weights = domain.names[domain.weights[0]]
+    if others := [kind for kind in kinds if kind not in parts]:
+        raise WorkloadError(
+            f"{TITLES[others[0]]} cannot be weighted, and tables of this plan are, by {weights!r}; "
+            "make a plan of each."
+        )
+    if unweighted := [kind for kind in parts if kind not in weighted]:
+        raise WorkloadError(
+            f"{TITLES[unweighted[0]]} are not weighted, and {TITLES[weighted[0]].lower()} of this "
+            f"plan are, by {weights!r}; weight both, or make a plan of each."
+        )
 
 
 def refuse_indistinct(

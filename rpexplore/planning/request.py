@@ -99,7 +99,8 @@ class Request:
             indices_of_free(self.counts, self.free_counts)
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
-        refuse_unweighted(self.tables, self.kinds)
+        in_areas = None if self.areas is None else self.areas.tables
+        refuse_unweighted(self.tables, in_areas, self.kinds)
         refuse_unreplaced(self.budget, self.kinds)
         if self.pilot is not None:
             share_of_pilot(self.pilot)

@@ -167,7 +167,7 @@ def command_lines(
     design = scenario.design_in_use if plan.part("tables") else None
     if counts is not None and design is not None:
         report += design_options(scenario.domain, design)
-    report += ["--rehearse"] if rehearsed else []
+    report += ["--simulate"] if rehearsed else []
     if not (scenario.board if board is None else board).is_empty:
         report += ["--board", "board.json"]
     for name in approvals:

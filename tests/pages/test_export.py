@@ -90,7 +90,7 @@ def test_a_rehearsal_of_this_session_is_in_the_report(made, small):
     )
     assert "Simulated on made-up people (900)" in made["report.html"]()
     with zipfile.ZipFile(BytesIO(made["plan-bundle.zip"]())) as archive:
-        assert "--rehearse" in archive.read("commands.txt").decode()
+        assert "--simulate" in archive.read("commands.txt").decode()
     session.session_state["commands"] = True
     session.run()
     assert "rpexplore verify plan.json" in session.code[0].value

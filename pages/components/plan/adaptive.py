@@ -92,7 +92,7 @@ def _rehearsal(made: AdaptivePlan) -> None:
             "nothing is spent."
         )
         st.button(
-            "Simulate the adaptive plan", on_click=_rehearse, args=key, help=meaning("Rehearsal")
+            "Simulate the adaptive plan", on_click=_rehearse, args=key, help=meaning("Simulation")
         )
         return
     rehearsal = worked_out(_rehearsed, *key)

@@ -102,7 +102,7 @@ def smooth_rehearsal(planned: TablePlan) -> None:
             "measure yours, and compares unbiased, nonnegative and smooth tables with them. It "
             "reads no record and spends nothing."
         )
-        st.button("Simulate them", on_click=_rehearse, args=key, help=meaning("Rehearsal"))
+        st.button("Simulate them", on_click=_rehearse, args=key, help=meaning("Simulation"))
         return
     rehearsal = worked_out(rehearse_smooth_tables, planned, expected)
     if rehearsal is not None:

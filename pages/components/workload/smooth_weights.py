@@ -70,7 +70,7 @@ def smooth_weights_input(planned: TablePlan | None) -> None:
                     "Simulate smooth tables",
                     on_click=_rehearse,
                     args=key,
-                    help=meaning("Rehearsal"),
+                    help=meaning("Simulation"),
                 )
             st.button("Close", on_click=_show, args=(False,), key="close smooth weights")
 

@@ -118,7 +118,7 @@ def guess_errors_by_level(
         own_tables = plan.workload.workloads[kind]
         judged = {
             tuple(i for i in own_tables.attribute_indices(row) if cells.sizes[i] > 1)
-            for row in range(len(own_tables))
+            for row in np.flatnonzero(~own_tables.has_amounts).tolist()
         }
         is_judged = [each in judged for each in tables[level]]
         of_tables = [counts(each) for each in tables[level]]
