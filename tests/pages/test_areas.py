@@ -137,7 +137,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     session.press("all ›")
     assert not session.exception
     show(session, "Map")
-    assert "2,024 of 2,024 shapes are areas of the level municipality" in plain(
+    assert "All 2,024 areas of the level municipality have a shape" in plain(
         session.texts("caption")
     )
 
