@@ -105,7 +105,7 @@ def _margin(now: Answer, before: Answer | None, noun: str) -> None:
     )
     if top.largest_text != top.median_text:
         largest = f"at most ±{rounded(top.largest_margin, 3)}"
-        st.caption(f"{capitalised(largest)}, in {escaped(top.least_accurate_table)}")
+        st.caption(f"{capitalised(largest)}: {escaped(top.least_accurate_table)}")
 
 
 def _range(low: str, high: str) -> str:

@@ -23,7 +23,7 @@ EXPLANATIONS = {
     "of the attributes; the same for areas, level by level; and counts of your own, under any "
     "condition. All lines are one plan, with one budget and one run.",
     "Plan": "More budget means less noise and less privacy. See which tables will be good enough, "
-    "and for how many people, before any record is read.",
+    "for how many people, before any record is read.",
     "Fairness": "Tables of one plan are not equally accurate, and this page shows which are the "
     "most and the least accurate, and why. Other standard plans at the same budget are shown "
     "beside yours.",
