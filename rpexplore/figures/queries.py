@@ -192,7 +192,8 @@ def scenario_rows(frame: pd.DataFrame, record_nouns: Sequence[str]) -> str:
             cells.append(f"<td>{share}</td>")
         body.append(f"<tr>{''.join(cells)}</tr>")
     table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-    return f'<table class="rows{" bars" if has_shares else ""}">{table}</table>'
+    whole = table.replace(" %", "\u00a0%")  # no number is parted from its sign
+    return f'<table class="rows{" bars" if has_shares else ""}">{whole}</table>'
 
 
 def _targets(targets: int, missed: int) -> str:
