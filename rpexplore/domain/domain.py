@@ -20,7 +20,7 @@ from rpexplore.common.files import file_bytes, utf8_text, write_whole
 from rpexplore.common.numbers import read_only, shown, shown_few, whole_number
 from rpexplore.common.spreadsheets import spreadsheet_kind
 from rpexplore.common.text import begins_formula, joined
-from rpexplore.domain import codebook
+from rpexplore.domain import codebook, csv_codebook
 from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
@@ -189,7 +189,7 @@ class Domain:
         if ending in CSV_ENDINGS and resource is not None:
             raise DomainError(f"{filename} is no Data Package; name none of its tables.")
         if ending in CSV_ENDINGS:
-            return cls(tuple(codebook.attributes_from_csv(text, filename, columns)))
+            return cls(tuple(csv_codebook.attributes_from_csv(text, filename, columns)))
         raise DomainError(
             "A codebook must end in .json (Frictionless Table Schema), .csv, .xlsx or .ods "
             "(attribute,value,label), .xml (DDI), .px, or be a file of SPSS, Stata or SAS, got "
@@ -277,7 +277,7 @@ class Domain:
                     f"The codebook states {describe_combinations(self.impossible)}, which a CSV "
                     "codebook cannot say; save the domain as .json."
                 )
-            return codebook.csv_from_attributes(self.attributes)
+            return csv_codebook.csv_from_attributes(self.attributes)
         raise DomainError(f"A codebook must end in .json or .csv, got {filename!r}.")
 
     @cached_property

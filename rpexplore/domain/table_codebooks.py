@@ -9,7 +9,7 @@ from rpexplore.common.numbers import shown, shown_few
 from rpexplore.common.spreadsheets import Row, numbered, sheets_of
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
-from rpexplore.domain.codebook import (
+from rpexplore.domain.csv_codebook import (
     VARIABLES,
     attributes_of_rows,
     attributes_of_variables,

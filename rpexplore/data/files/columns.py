@@ -22,9 +22,9 @@ from rpexplore.data.coding import as_text, of_known_type
 from rpexplore.data.files.csv_batches import csv_form
 from rpexplore.data.files.source import FileSource, file_errors, file_kind, record_files
 from rpexplore.data.files.statistics_batches import statistics_variables
-from rpexplore.domain.codebook import VARIABLES, attributes_from_csv
 from rpexplore.domain.codebook_columns import ForeignTable
 from rpexplore.domain.codebook_formats import Draft, dictionary_kind, draft_of_file, refuse_large
+from rpexplore.domain.csv_codebook import VARIABLES, attributes_from_csv
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.hierarchy_file import ENDING, HierarchyFile
 from rpexplore.domain.stated_schema import StatedSchema, chosen_schema, schemas_in_json
