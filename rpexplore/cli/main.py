@@ -9,10 +9,11 @@ from rpexplore.cli.console import Verbs, heed_signals, open_closed_streams, say,
 from rpexplore.cli.counts import counts
 from rpexplore.cli.forecast import forecast, suggest
 from rpexplore.cli.look import compare, rewrite, show, verify
-from rpexplore.cli.plan import PlanCommand, plan
+from rpexplore.cli.plan import plan
 from rpexplore.cli.publish import publish, registry
 from rpexplore.cli.release import ledger, release
 from rpexplore.cli.report import approve, report, schema
+from rpexplore.cli.request_file import PlanCommand
 from rpexplore.cli.serve import app
 from rpexplore.cli.synthesize import simulate, synthesize
 from rpexplore.common.processes import forbid_core_dumps
