@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib import import_module
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -56,14 +57,21 @@ def part_of_progress(on_progress: Progress, start: float, end: float) -> Progres
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """A block, or with `@one_thread()` a function, whose linear algebra uses one thread."""
-    with _controller().limit(limits=1, user_api="blas"):
+def one_thread(*, with_scipy: bool = False) -> Iterator[None]:
+    """A block, or with `@one_thread()` a function, whose linear algebra uses one thread.
+
+    with_scipy: whether SciPy's is loaded first, as it must be where the block uses it: what is
+        loaded within the block is not limited
+    """
+    if with_scipy:
+        import_module("scipy.linalg")
+    with _controller("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"):
         yield
 
 
 @cache
-def _controller() -> "ThreadpoolController":
+def _controller(has_scipy: bool) -> "ThreadpoolController":
+    """Of all libraries that are loaded: SciPy's own comes with it, later than NumPy's."""
     # Not above: who counts on a cluster has no linear algebra.
     from threadpoolctl import ThreadpoolController
 

@@ -254,7 +254,7 @@ def _with_targets_first(
 
 def _in_integers(queries: QueryList, matrix: np.ndarray, average: float) -> QueryStrategy | None:
     """R in integers; None where it cannot be without losing accuracy."""
-    with one_thread():
+    with one_thread(with_scipy=True):
         integers = integer_measurement(
             matrix, queries.coefficients, queries.integers, queries.targets, average
         )

@@ -67,7 +67,7 @@ def differences_of(queries: QueryList, cells: np.ndarray) -> np.ndarray:
     return queries.coefficients[:, cells[:, 0]] - queries.coefficients[:, cells[:, 1]]
 
 
-@one_thread()
+@one_thread(with_scipy=True)
 def replaced_strategy(
     queries: QueryList, pairs: CellPairs, solution: Fitness, average: float
 ) -> QueryStrategy | None:
