@@ -114,7 +114,8 @@ class Coder:
         Amounts have codes of their own (`amounts`).
         """
         codes, indices = self._distinct_codes(column)
-        return codes.astype(code_type(self._size))[indices]
+        # Not codes[indices], which takes half as long again.
+        return np.take(codes.astype(code_type(self._size)), indices)
 
     def _distinct_codes(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """Codes int64[k + 1] of some values, the last that of nothing; and whose is which."""
@@ -599,7 +600,9 @@ def distinct_values(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
             return column, np.arange(len(column))
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    indices = pc.fill_null(column.indices.cast(pa.int64()), len(column.dictionary))
+    indices = column.indices
+    if indices.null_count:
+        indices = pc.fill_null(indices.cast(pa.int64()), len(column.dictionary))
     return column.dictionary, indices.to_numpy(zero_copy_only=False)
 
 
@@ -607,7 +610,8 @@ def _in_range(column: pa.Array, least: int, most: int) -> tuple[pa.Array, np.nda
     wide = np.int64 if pa.types.is_signed_integer(column.type) else np.uint64
     values = pc.fill_null(column, least).to_numpy(zero_copy_only=False).astype(wide, copy=False)
     indices = (values - wide(least)).astype(np.int64, copy=False)
-    indices[column.is_null().to_numpy(zero_copy_only=False)] = most - least + 1
+    if column.null_count:
+        indices[column.is_null().to_numpy(zero_copy_only=False)] = most - least + 1
     return pa.array(np.arange(most - least + 1, dtype=wide) + wide(least)), indices
 
 
