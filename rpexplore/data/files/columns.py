@@ -18,7 +18,7 @@ from rpexplore.common.file_kinds import ZIP
 from rpexplore.common.files import HEAD, as_utf8, file_bytes, kind_beside_text, utf8_text
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.spreadsheets import spreadsheet_kind
-from rpexplore.data.coding import as_text, of_known_type
+from rpexplore.data.arrow_values import as_text, of_known_type
 from rpexplore.data.files.csv_batches import csv_form
 from rpexplore.data.files.source import FileSource, file_errors, file_kind, record_files
 from rpexplore.data.files.statistics_batches import statistics_variables

@@ -21,7 +21,8 @@ import pyarrow.parquet
 from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable
 from rpexplore.common.files import file_identities, machine_names
 from rpexplore.common.text import text_of_path
-from rpexplore.data.coding import Declared, as_stored, refuse_odd_kind
+from rpexplore.data.arrow_values import as_stored, refuse_odd_kind
+from rpexplore.data.coding import Declared
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.files.csv_batches import (
     TEXT_ENDINGS,
