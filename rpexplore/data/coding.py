@@ -25,7 +25,7 @@ from rpexplore.data.arrow_values import as_numbers, as_text, distinct_values, of
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import NUMBER_STEPS, WHOLE_TEXT, Categories
-from rpexplore.domain.dates import Reading, reading_of
+from rpexplore.domain.dates import BLANKS, Reading, reading_of
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.ordered_values import Bins, Dates, Integers, number_of
 from rpexplore.domain.values import index_by_value
@@ -191,6 +191,13 @@ class Coder:
         first, last = values.first.toordinal(), values.last.toordinal()
         codes = np.searchsorted(self._starts, days, side="right") - 1
         codes = np.where((days >= first) & (days <= last), codes, UNKNOWN).astype(np.int64)
+        unknown = codes == UNKNOWN
+        if values.written_periods and unknown.any() and not pa.types.is_temporal(plain.type):
+            periods = pa.array(list(values.written_periods), pa.string())
+            texts = pc.utf8_trim(as_text(plain.filter(pa.array(unknown))), BLANKS)
+            places = pc.fill_null(pc.index_in(texts, value_set=periods, skip_nulls=True), -1)
+            groups = np.array([*values.written_periods.values(), UNKNOWN], np.int64)
+            codes[unknown] = groups[places.to_numpy(zero_copy_only=False)]
         if self._declared is not None:
             codes[self._declared.where(plain)] = MISSING
         numbers = as_numbers(plain)

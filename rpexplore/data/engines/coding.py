@@ -475,6 +475,7 @@ def _of_date(column: Value, attribute: Attribute, values: Dates, engine: str) ->
             cases.append((is_day & (key == _whole(_key(missing))), ibis.literal(code, "int32")))
     numbers = _numbers(column, engine)
     cases += _missing_cases(column, numbers, values.missing_codes, engine)
+    cases += _written_periods(column, values, engine)
     first, last = (_whole(_key(end.toordinal())) for end in (values.first, values.last))
     inside = is_day & (key >= first) & (key <= last)
     if values.steps is None:
@@ -491,6 +492,21 @@ def _of_date(column: Value, attribute: Attribute, values: Dates, engine: str) ->
     # Nothing outside is ever divided or cast: the remainder of what is negative differs.
     safe = ibis.ifelse(inside, behind, _whole(0))
     return ibis.cases(*cases, (inside, _quotient(safe, values.steps.width).cast("int32")))
+
+
+def _written_periods(column: Value, values: Dates, engine: str) -> Iterator[tuple[Value, Value]]:
+    """Whether a value is the text of a whole period of a group, and the group's index."""
+    kind = column.type()
+    if kind.is_date() or kind.is_timestamp() or kind.is_boolean() or not values.written_periods:
+        return
+    text: Value = as_text(column) if not kind.is_floating() else _whole_text(column)
+    text = sql_text(text) if engine == "postgresql" else text
+    digits = hex_digits(text.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", ""), engine)
+    texts: dict[int, list[str]] = {}
+    for period, group in values.written_periods.items():
+        texts.setdefault(group, []).append(period.encode().hex())
+    for group, forms in texts.items():
+        yield digits.isin(forms), ibis.literal(group, "int32")
 
 
 def _year_month_day(column: Value, values: Dates, engine: str) -> tuple[Value, Value, Value, Value]:
