@@ -143,15 +143,17 @@ def read_column_values(
     path: str | Path,
     names: Sequence[str],
     *,
+    encoding: str | None = None,
     on_progress: Progress = no_progress,
 ) -> ColumnValues:
     """The values that occur in these columns, sorted, as the categories of a domain have them.
 
-    What is missing is no value. Sorted, so that the order tells nothing of the records.
+    What is missing is no value. Sorted, so that the order tells nothing of the records. encoding:
+    as of `FileSource`.
 
     Raises `DataError` for a file that cannot be read.
     """
-    source = FileSource(path)
+    source = FileSource(path, encoding)
     values: dict[str, set[str]] = {name: set() for name in names}
     refused: dict[str, str] = {}
     with source.readable(), closing(source.batches(names)) as batches:
