@@ -35,6 +35,7 @@ def codebook_from_options(
     *,
     resource: str | None = None,
     columns: dict[str, str] | None = None,
+    encoding: str | None = None,
 ) -> "tuple[AreaTree | None, Domain]":
     """The attributes, and the areas of the codebook or of a file beside it; None for none.
 
@@ -46,7 +47,9 @@ def codebook_from_options(
     if areas is None and not names_areas(codebook):
         if level_names or separator is not None or lengths:
             raise WorkloadError("--level-names, --separator and --lengths go with --areas FILE.")
-        return None, Domain.load(codebook, resource, columns)
+        return None, Domain.load(codebook, resource, columns, encoding)
+    if encoding is not None:
+        raise WorkloadError("--encoding is not for codebooks beside areas; save them in UTF-8.")
     if columns is not None:
         raise WorkloadError(
             "--map goes with a codebook in a CSV file or a spreadsheet, and not beside areas; "

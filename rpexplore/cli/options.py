@@ -478,6 +478,14 @@ Encoding = Annotated[
     str | None,
     option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as a byte order mark says."),
 ]
+EncodingOfCodebook = Annotated[
+    str | None,
+    option(
+        "NAME",
+        "Of the text files read, such as windows-1252; UTF-8, or as a byte order mark says.",
+        "--encoding",
+    ),
+]
 UnknownValues = Annotated[
     list[str] | None,
     option("A=V", "Count what is not in the codebook of attribute A as its value V; A may be *."),

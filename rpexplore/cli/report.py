@@ -32,6 +32,7 @@ def schema(
     recode: options.Recode = None,
     public_values: options.PublicValues = None,
     not_stated: options.NotStated = None,
+    encoding: options.EncodingOfCodebook = None,
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
@@ -50,11 +51,13 @@ def schema(
     roles = codebooks.roles_of_columns(columns)
     with progress("Reading the codebook"):
         tree, domain = codebooks.codebook_from_options(
-            codebook, areas, level_names, separator, lengths, resource=resource, columns=roles
-        )
-    domain = inputs.with_public_values(domain, public_values or [])
+            codebook, areas, level_names, separator, lengths,
+            resource=resource, columns=roles, encoding=encoding,
+        )  # fmt: skip
+    domain = inputs.with_public_values(domain, public_values or [], encoding)
     domain = inputs.with_not_stated(domain, not_stated or [])
-    domain = inputs.with_recodes(inputs.with_groups(domain, groups or []), recode or [])
+    domain = inputs.with_groups(domain, groups or [], encoding)
+    domain = inputs.with_recodes(domain, recode or [], encoding)
     remarks = [] if tree is not None else remarks_on_codebook(codebook, resource, roles)
     if tree is not None and out is not None:
         remarks = [f"The areas are not in {out}; name their file to plan, by --areas."]

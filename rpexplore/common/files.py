@@ -220,12 +220,24 @@ def file_bytes(
 
 
 def utf8_text(
-    content: bytes, source: str, error: type[RpexploreError], encoding: str = "utf-8-sig"
+    content: bytes,
+    source: str,
+    error: type[RpexploreError],
+    encoding: str | None = None,
+    *,
+    may_have_mark: bool = True,
 ) -> str:
     """The text of a file's bytes, without a byte order mark, which may say UTF-16.
 
+    encoding: what they are in without such a mark; UTF-8 if left out
+    may_have_mark: whether a byte order mark of UTF-8 is left out, and not part of the text
+
     Raises `error` for other encodings.
     """
+    if encoding is None or is_utf16(content) or content.startswith(codecs.BOM_UTF8):
+        encoding = UTF8 if may_have_mark else "utf-8"
+    else:
+        encoding = known_encoding(encoding, error)
     content = as_utf8(content)
     kind = kind_beside_text(content[:HEAD])
     if kind:
@@ -233,7 +245,25 @@ def utf8_text(
     try:
         return content.decode(encoding)
     except UnicodeDecodeError:
-        raise error(f"{source} is not UTF-8 text; save it as UTF-8.") from None
+        what = "UTF-8" if encoding.startswith("utf-8") else encoding
+        raise error(f"{source} is not {what} text; save it as UTF-8.") from None
+
+
+UTF8 = "utf-8-sig"
+"""UTF-8, with or without a byte order mark, as Python calls it."""
+
+
+def known_encoding(encoding: str, error: type[RpexploreError]) -> str:
+    """The encoding of texts as Python calls it; raises `error` for one that there is not."""
+    try:
+        known = codecs.lookup(encoding).name
+        if "a,b\n".encode(encoding).decode(encoding) != "a,b\n":
+            raise LookupError
+    except (LookupError, UnicodeError):  # none, or none of texts
+        raise error(
+            f"There is no encoding {encoding!r}; name one such as utf-8, utf-16 or windows-1252."
+        ) from None
+    return UTF8 if known in ("utf-8", UTF8) else known
 
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")

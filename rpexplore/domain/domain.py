@@ -132,6 +132,7 @@ class Domain:
         path: str | Path,
         resource: str | None = None,
         columns: Mapping[str, str] | None = None,
+        encoding: str | None = None,
     ) -> "Domain":
         """Read a codebook: Frictionless Table Schema (.json) or attribute,value,label (.csv).
 
@@ -142,6 +143,8 @@ class Domain:
         resource: the table of a Data Package, where it holds several
         columns: what columns of a CSV file are, if they have other names: "attribute", "value",
         "label", "group" -> its name
+        encoding: of text files, such as "windows-1252"; UTF-8 if left out, or as a byte order mark
+        says
 
         Raises `DomainError` if the file is missing, of another kind, or not usable.
         """
@@ -165,7 +168,7 @@ class Domain:
                 )
             return draft.domain
         source = f"The codebook {str(path)!r}"
-        text = utf8_text(file_bytes(path, source, DomainError), source, DomainError)
+        text = utf8_text(file_bytes(path, source, DomainError), source, DomainError, encoding)
         return cls.parse(text, Path(path).name, resource, columns)
 
     @classmethod
