@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.common.processes import Progress
-from rpexplore.data.coding import Declared, as_numbers, as_text, distinct_values, of_known_type
+from rpexplore.data.arrow_values import as_numbers, as_text, distinct_values, of_known_type
+from rpexplore.data.coding import Declared
 from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, PersonRule
 from rpexplore.domain.dates import BLANKS
 

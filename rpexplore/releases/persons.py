@@ -90,6 +90,11 @@ def refuse_more_in_a_period(
     rule, domain, period = options.person_rule, plan.domain, plan.budget.period
     assert rule is not None
     assert period is not None
+    if period not in domain.names:
+        raise ReleaseError(
+            f"The plan is for a panel by {period!r}, and has no such attribute; plan again, with "
+            "tables by it."
+        )
     attribute, universe, n_in_periods = domain[period], plan.universe, 0
     takers = options.takers(domain)
     if universe is not None and period in universe.columns:
