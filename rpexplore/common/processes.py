@@ -17,6 +17,7 @@ from importlib import import_module
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from rpexplore.common.server import server_settings
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def in_order(
 T = TypeVar("T")
 _REPORTS = 0.2  # seconds between reports of progress, at which the work can be cancelled
 _START = "from rpexplore.common.processes import _serve; _serve()"
-_NICE = 10  # lower priority than the process that waits for it, whose pages come first
+_NICE = 10  # lower priority on a planning server, where the pages of others come first
 _LIFE_SIGN = 1.0  # seconds after which a process without a parent ends
 _CLEANING_UP = 5.0  # seconds that a process has to end what it has begun and delete its files
 
@@ -229,7 +230,8 @@ def _serve() -> None:
     """Do in a new process what its standard input says, and write the result to its output."""
     signal.signal(signal.SIGTERM, _clean_up)
     forbid_core_dumps()
-    if hasattr(os, "nice"):  # not on Windows
+    # In one's own app somebody waits: on a busy machine 1.8 s of work took 50 s at that priority.
+    if server_settings().planning_only and hasattr(os, "nice"):  # not on Windows
         os.nice(_NICE)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     # Whatever is printed on the way must not get between the bytes of the result.

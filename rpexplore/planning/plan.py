@@ -257,9 +257,7 @@ class Plan:
     @property
     def record_rho(self) -> Fraction:
         """ρ for one record, what the ledger books: ρ of the unit over m²."""
-        if self.budget.period is not None:
-            return self.part("tables").record_rho
-        return self.rho / self.budget.records_factor
+        return sum((part.record_rho for part in self.parts), Fraction())
 
     @property
     def shares(self) -> dict[str, Fraction]:

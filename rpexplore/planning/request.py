@@ -31,6 +31,7 @@ from rpexplore.planning.part_shares import (
     refuse_unreplaced,
     refuse_unsplittable,
     refuse_unweighted,
+    refuse_without_panel,
     stated_shares,
 )
 from rpexplore.planning.pilot import share_of_budget as share_of_pilot
@@ -102,6 +103,7 @@ class Request:
         in_areas = None if self.areas is None else self.areas.tables
         refuse_unweighted(self.tables, in_areas, self.kinds)
         refuse_unreplaced(self.budget, self.kinds)
+        refuse_without_panel(self.budget, self.kinds)
         if self.pilot is not None:
             share_of_pilot(self.pilot)
         if self.require and self.tables is None:
