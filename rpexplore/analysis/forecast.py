@@ -553,7 +553,7 @@ class Forecast:
     def _share_of_cells(self, chosen: np.ndarray) -> np.ndarray:
         """Of all cells of these tables, those that are good: float64[n_populations]."""
         n_cells = self._accuracy.workload.cells[chosen]
-        return (self._cells[chosen] * n_cells[:, None]).sum(axis=0) / np.sum(n_cells)
+        return np.einsum("a,ab->b", n_cells, self._cells[chosen]) / np.sum(n_cells)
 
 
 def checked_share(share: float) -> float:

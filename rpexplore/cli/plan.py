@@ -290,7 +290,12 @@ def plan(
     )
     with progress("Reading the codebook"):
         tree, domain = codebooks.codebook_from_options(
-            codebook, areas, level_names, separator, lengths, columns=columns
+            codebook,
+            areas,
+            level_names,
+            separator,
+            lengths,
+            columns=codebooks.roles_of_columns(columns),
         )
         domain = inputs.with_not_stated(domain, not_stated or [])
         budget = inputs.with_exact_totals(budget, domain, exact or [], neighbours)
@@ -300,7 +305,6 @@ def plan(
     not_weighted = {
         "--counts": counts, "--count": count, "--preset": preset, "--adaptive": adaptive,
         "--smooth-weights": smooth_weights, "--from-release": from_release,
-        "--detail": detail, "--level": level, "--lists": lists,
     }  # fmt: skip
     domain = records_weighted.domain(domain, not_weighted)
     has_counts = expected_count is not None or expected is not None

@@ -15,7 +15,7 @@ from rpexplore.domain.expected_counts import (
 )
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.survey import SurveyDesign
-from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
+from rpexplore.errors import RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,16 +192,11 @@ def text_of_part(part: "PartPlan", found: Any) -> str:
 
 def guesses_of(plan: "Plan", wanted: tuple[ExpectedCounts, float] | None) -> "pd.DataFrame | None":
     """The errors of best guesses for areas to expect, by level; None where there are none."""
-    part = plan.part("areas")
-    if wanted is None or part is None:
+    if wanted is None or plan.part("areas") is None:
         return None
-    from rpexplore.results.estimates.area_guess_errors import guess_errors_by_level
+    from rpexplore.results.estimates.area_guess_errors import guess_errors_of
 
-    expected, cv_limit = wanted
-    try:
-        return guess_errors_by_level(part, expected, cv_limit=cv_limit)
-    except (ReleaseError, WorkloadError):  # such as of other bases, or counts that do not fit
-        return None
+    return guess_errors_of(plan, *wanted)
 
 
 def guesses_text(errors: "pd.DataFrame | None") -> str:

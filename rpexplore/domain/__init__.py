@@ -2,7 +2,7 @@
 
 In reading order: `attribute`, its values (`categories`; `ordered_values`, with `dates`, the
 calendar; `amounts`) and their groups (`levels`), `domain`, `values` (which ones a text names, which
-are impossible together), `atoms` (groups of cells), `codebook` (Table Schema JSON), `csv_codebook`,
+are impossible together), `atoms` (groups of cells), `codebook` (Table Schema JSON and CSV),
 `codebook_formats` (other people's), `hierarchy_file` (.hrc), `expected_counts` (counts from public
 sources), `public_tables` (several of them together), `survey` (the sampling error beside the
 noise), `readings` (of a release: unbiased, nonnegative, smooth), `smooth_rehearsal` (the errors of

@@ -1,4 +1,4 @@
-"""Codebooks in Frictionless Table Schema JSON, to and from attributes."""
+"""Codebook files: Frictionless Table Schema JSON, to and from attributes."""
 
 import math
 import re
@@ -96,15 +96,6 @@ def check_number(n_attributes: int) -> None:
 
 
 def attribute_from_field(field: Any, number: int, missing_in_all: dict[str, str]) -> Attribute:
-    """The attribute that a field describes.
-
-    Args:
-        number: Of the field, from 1 on, for the error where it has no name.
-        missing_in_all: Value -> label of the whole table's `missingValues`, for a field with none.
-
-    Raises:
-        DomainError: Naming what of the field cannot be used.
-    """
     if not has_name(field):
         raise DomainError(f'Field {number} of the schema must be an object with a text "name".')
     name = field["name"]

@@ -25,9 +25,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
-from pages.components.shared.accounts import BROWSER_COOKIE, account_of_browser
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
+from rpexplore.serving.accounts import BROWSER_COOKIE, account_of_browser
 from tests.benchmarks.app import adult, server_seconds
 from tests.benchmarks.measure import Row, descendants_gigabytes
 from tests.support.planning_server import free_port, planning_server

@@ -213,7 +213,7 @@ def test_areas_are_found_again_after_a_reload(page):
     page.get_by_role("tab", name="By area", exact=True).click()
     expect(page.get_by_text("The least accurate areas of a level")).to_be_visible()
     page.get_by_role("tab", name="Map", exact=True).click()
-    expect(page.get_by_text("2,024 of 2,024 shapes")).to_be_visible()
+    expect(page.get_by_text("All 2,024 areas of the level")).to_be_visible()
     page.reload()
     page.get_by_role("tab", name="Levels", exact=True).click()
     expect(metric(page, "Areas")).to_contain_text("24,939")

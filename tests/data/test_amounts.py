@@ -500,12 +500,10 @@ def test_products_of_amounts_and_weights_beyond_64_bits_are_refused():
         FrameSource(frame, name="survey").count(domain, [(0, 1)])
 
 
-def test_tables_of_two_amounts_and_amounts_in_areas_are_refused():
+def test_tables_of_two_amounts_are_refused():
     frame = pl.DataFrame({"region": ["n"], "income": [1], "wealth": [2]})
     with pytest.raises(DataError, match="got 'income' and 'wealth'; make a table for each"):
         FrameSource(frame, name="survey").count(INCOME, [(0, 1, 2)])
-    with pytest.raises(DataError, match="amounts of 'income' cannot be counted in areas"):
-        amounts.amount_ranges(INCOME, [(0, 1), (1, len(INCOME))])
 
 
 def test_what_is_no_amount_is_refused_and_what_is_too_large_is_not():

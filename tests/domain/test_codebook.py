@@ -143,7 +143,7 @@ def test_csv_header_in_any_case_and_order_without_labels():
         ("attribute,label\nsex,m\n", r"c\.csv must have a header .* got attribute, label"),
         ("attribute,value\n", r"c\.csv has a header but no rows"),
         ("attribute,value\nsex,m\nsex,\n", r"line 3: .* attribute 'sex' and value ''"),
-        ("attribute,value\nsex,m\n,f\n", r"line 3: .* attribute '' and value 'f'"),
+        ("attribute,value\n,f\nsex,m\n", r"line 2: .* attribute .. and value .f."),
         ("attribute,value\nsex\n", r"line 2: "),
         ("attribute,value,value\nsex,m,f\n", r"c\.csv has the column value twice"),
         ("attribute,value\nsex,a\x00b\n", r"'sex': .* that files can hold .* got 'a\\x00b'"),
@@ -391,3 +391,16 @@ def test_missing_values_that_cannot_be_are_refused(missing, reason):
     for kind in (lambda: Integers(0, 9, 1, missing), lambda: Bins((0, 1), missing)):
         with pytest.raises(DomainError, match=reason):
             kind()
+
+
+def test_codebooks_in_another_encoding_are_read_as_it_is_named(tmp_path):
+    (tmp_path / "c.csv").write_bytes("attribute;value\nort;Köln\nort;Bonn\n".encode("windows-1252"))
+    with pytest.raises(DomainError, match="is not UTF-8 text"):
+        Domain.load(tmp_path / "c.csv")
+    domain = Domain.load(tmp_path / "c.csv", encoding="windows-1252")
+    assert domain["ort"].labels() == ["Köln", "Bonn"]
+    with pytest.raises(DomainError, match="no encoding 'klingon'"):
+        Domain.load(tmp_path / "c.csv", encoding="klingon")
+    # A mark in the file says what it is in, whatever is named.
+    (tmp_path / "c.csv").write_text("attribute;value\nort;Köln\nort;Bonn\n", "utf-16")
+    assert Domain.load(tmp_path / "c.csv", encoding="windows-1252") == domain

@@ -28,14 +28,11 @@ from rpexplore.workload.table_text import title_of
 _VIEW, _THIRD = "tables of", "third attribute"
 _OPENED = "opened table"  # its attributes, which mean the same table in every workload
 _LEGEND = (
-    "% of people in good cells. Dark: meets the rule; medium: by the median only; light: not. A "
-    "click opens the table."
+    "% of people in good cells. Strong blue: meets the rule; medium: by the median only; faint: "
+    "not. Click to open."
 )
 _MARGINS = "95 % margins of error"
 
-_MOUNT = component(
-    "tables to open", html='<div class="good-tables shown"></div>', css=CSS, js=SCRIPT
-)
 _MOUNT = component(
     "tables to open", html='<div class="good-tables shown"></div>', css=CSS, js=SCRIPT
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from rpexplore.common.numbers import read_only
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.areas.area_sums import AreaName, area_numbers
 from rpexplore.workload.workload import Workload
@@ -58,12 +58,6 @@ class AreaWorkload:
                     f"{', '.join(self.domain.names)} and {', '.join(workload.domain.names)}."
                 )
         for workload in self.workloads:
-            if amounts := [index for index in workload.used if index in self.domain.amounts]:
-                noun = "weights" if amounts[0] in self.domain.weights else "amounts"
-                raise WorkloadError(
-                    f"Tables in areas cannot have {self.domain.names[amounts[0]]!r}, which has "
-                    f"{noun}; ask for it in a table without areas."
-                )
             if levels := [index for index in workload.used if index >= self.domain.n_columns]:
                 raise WorkloadError(
                     f"Tables in areas have {self.domain.names[levels[0]]!r}, which is a level of "
@@ -110,6 +104,30 @@ class AreaWorkload:
         used, moved = np.unique(kinds, return_inverse=True)
         kept = [workloads[kind] for kind in used.tolist() if kind >= 0]
         return AreaWorkload(self.tree, tuple(kept), moved - int(used[0] == _NOTHING))
+
+    def weighted_by(self, name: str, *, unweighted: Iterable[AttributeSet] = ()) -> "AreaWorkload":
+        """The same tables weighted, in all areas, as by `Workload.weighted_by`.
+
+        unweighted: tables that stay counts of records, wherever they are asked for
+
+        Raises:
+            WorkloadError: For an attribute without weights, or a table that is asked for nowhere.
+
+        Example:
+            >>> import rpexplore as rp
+            >>> weight = rp.Attribute("w", rp.Amounts(0, 40, are_weights=True))
+            >>> domain = rp.Domain((rp.Attribute("sex", rp.Integers(0, 1)), weight))
+            >>> tables = rp.Workload.of(domain, [("sex",)])
+            >>> tree = rp.AreaTree.from_columns({"region": ["N", "S"]})
+            >>> AreaWorkload.of_levels(tree, {"region": tables}).weighted_by("w").tables.tables
+            [('sex', 'w')]
+        """
+        stay = [self.tables.position(table) for table in unweighted]
+        weighted = []
+        for tables, rows in zip(self.workloads, self.rows, strict=True):
+            own = [self.tables.tables[position] for position in stay if position in rows]
+            weighted.append(tables.weighted_by(name, unweighted=own))
+        return replace(self, workloads=tuple(weighted))
 
     @property
     def domain(self) -> Domain:

@@ -1,8 +1,8 @@
-"""Codebooks in CSV, to and from attributes: one row a value, or one row an attribute."""
+"""Codebooks in rows: plain CSV, one row a value or an attribute, to and from attributes."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from rpexplore.common.json_fields import refusing
@@ -27,9 +27,10 @@ def attributes_from_csv(
     """The attributes of a CSV codebook text; `source` is named in errors.
 
     named: "attribute", "value", "label", "group" -> the column that is that, where columns have
-    other names; others are then passed over, and an attribute holds for the rows below its name.
+    other names; others are then passed over.
     """
-    rows = csv_rows(text, source, DomainError, delimiter=None)
+    all_rows = csv_rows(text, source, DomainError, delimiter=None)
+    rows = below_title(all_rows, lambda row: is_header(row, named))
     _, header = first = next(rows, (1, []))
     heads = {column.strip().lower() for column in header}
     if named is None and heads >= VARIABLES and not {"attribute", "value"} <= heads:
@@ -37,12 +38,34 @@ def attributes_from_csv(
     return attributes_of_rows(chain([first], rows), source, named)
 
 
+def below_title(
+    rows: Iterable[tuple[int, Sequence[str]]], is_header: Callable[[Sequence[str]], bool]
+) -> Iterator[tuple[int, Sequence[str]]]:
+    """The rows from the one that names the columns on: titles above it are left out.
+
+    All of them where none of the first rows is such a header.
+    """
+    rows = iter(rows)
+    first = list(islice(rows, _MOST_TITLES + 1))
+    start = next((place for place, (_, row) in enumerate(first) if is_header(row)), 0)
+    return chain(first[start:], rows)
+
+
+def is_header(row: Sequence[str], named: Mapping[str, str] | None = None) -> bool:
+    """Whether a row names the columns of a codebook; named: as of `attributes_from_csv`."""
+    if named is not None:
+        return {column.strip() for column in named.values()} <= {cell.strip() for cell in row}
+    heads = {cell.strip().lower() for cell in row}
+    return heads >= {"attribute", "value"} or heads >= VARIABLES
+
+
 def attributes_of_rows(
     rows: Iterator[tuple[int, Sequence[str]]], source: str, named: Mapping[str, str] | None = None
 ) -> list[Attribute]:
     """The attributes of rows with one value each, of which the first names the columns.
 
-    rows: each with the number of its line
+    The name of an attribute holds for the rows below it, as in merged cells; empty rows are left
+    out. rows: each with the number of its line
     """
     _, header = next(rows, (1, []))
     columns = [column.strip().lower() for column in header]
@@ -62,6 +85,8 @@ def attributes_of_rows(
     above = ""
     values: dict[str, list[tuple[str, str, list[str]]]] = {}  # value, label and groups
     for number, cells in rows:
+        if not any(cell.strip() for cell in cells):
+            continue
         if len(cells) > len(columns):
             raise DomainError(
                 f"{source}, line {number}: there are more values than columns; put texts that hold "
@@ -71,9 +96,11 @@ def attributes_of_rows(
         row = dict.fromkeys(columns, "") | dict(zip(columns, cells, strict=False))
         name, value, path = row["attribute"], row["value"], row.get("group", "")
         if named is not None:
-            name = above = name.strip() or above
+            name = name.strip()
             if not value.strip():  # the row of the name itself
+                above = name or above
                 continue
+        name = above = name if name.strip() else above
         if not name.strip() or not value.strip():
             raise DomainError(
                 f"{source}, line {number}: every row needs an attribute and a value, got attribute "
@@ -96,6 +123,7 @@ def attributes_of_rows(
 VARIABLES = frozenset({"name", "values"})
 """Columns of a table with one row an attribute."""
 
+_MOST_TITLES = 20  # rows above the names of columns: a heading, a date, empty ones
 
 _RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+?)\s*(?:step\s+(.+?)\s*)?")
 
@@ -149,7 +177,8 @@ def _field_of_variable(row: Mapping[str, str]) -> dict[str, Any]:
         ]
     span = _RANGE.fullmatch(text)
     if kind == "bins":
-        return field | {"bins": [_number(edge) for edge in _listed_values(text)]}
+        # Where something else separates the edges, a comma can only be a decimal one.
+        return field | {"bins": [_number(edge.replace(",", ".")) for edge in _listed_values(text)]}
     if span is None:
         listed = _listed_values(text)
         field["constraints"] = {"enum": list(listed)}
