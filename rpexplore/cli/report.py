@@ -183,7 +183,7 @@ def report(
             design=design,
             outcome=outcome,
             public=named,
-            area_guesses=guesses_of(loaded, wanted),
+            area_guesses=guesses_of(loaded, wanted, totals),
             **counts,
         )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)
