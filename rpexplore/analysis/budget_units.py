@@ -197,9 +197,10 @@ def describe_guess(budget: Budget, plan: Plan | PartPlan | None = None) -> str:
         # What the plan costs is known when its noise is.
         rho = f"{rho} to {rounded(budget.largest.rho, 4, 'up')}, as the noise of the plan allows"
     guessed = "which of two records somebody has" if budget.replaces else "who is in the data"
+    unit = "" if budget.max_records_per_person is None else f", for {budget.unit}"
     return (
-        f"{epsilon}, {rho}, for {budget.unit}. Guesses {guessed}: "
-        f"at most **{_right(budget, plan)} %** right (50 % without)."
+        f"{epsilon}, {rho}{unit}. A guess at {guessed} is right at most "
+        f"**{_right(budget, plan)}\u00a0%** of the time (50\u00a0% by chance)."
     )
 
 

@@ -242,12 +242,10 @@ class Forecast:
         the lower end does not; "no"; "no rule": none is about it).
         """
         workload = self._accuracy.workload
-        held = np.flatnonzero(self._held) if places is None else places[self._held[places]]
-        people = np.quantile(self._people[held], RANGE, axis=1)
+        held, people, meets = self.people_by_table(
+            np.flatnonzero(self._held) if places is None else places
+        )
         cells = np.quantile(self._cells[held], RANGE, axis=1)
-        median, surely = (at_certainty(self._meet[held], certainty) for certainty in CERTAINTIES)
-        meets = np.where(surely, "yes", np.where(median, "open", "no"))
-        meets = np.where(self.judged[held], meets, "no rule")
         frame = pd.DataFrame(
             {
                 "table": all_titles(workload)[held] if places is None else titles(workload, held),
@@ -261,6 +259,17 @@ class Forecast:
             index=pd.Index(held, name="table_index"),
         )
         return frame.sort_values(["people_median", "people_low"], kind="stable")
+
+    def people_by_table(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """People in good cells of these tables, and whether they meet the rules, as of `tables`.
+
+        Returns: The tables that can be forecast, int64[n]; the ranges, float64[3, n]; texts.
+        """
+        held = places[self._held[places]]
+        people = np.quantile(self._people[held], RANGE, axis=1)
+        median, surely = (at_certainty(self._meet[held], certainty) for certainty in CERTAINTIES)
+        meets = np.where(surely, "yes", np.where(median, "open", "no"))
+        return held, people, np.where(self.judged[held], meets, "no rule")
 
     def by_group(self, attribute: str) -> pd.DataFrame:
         """For each value of an attribute how good the cells of its people are: who loses most.
@@ -560,7 +569,7 @@ class Forecast:
     def _share_of_cells(self, chosen: np.ndarray) -> np.ndarray:
         """Of all cells of these tables, those that are good: float64[n_populations]."""
         n_cells = self._accuracy.workload.cells[chosen]
-        return (self._cells[chosen] * n_cells[:, None]).sum(axis=0) / np.sum(n_cells)
+        return np.einsum("a,ab->b", n_cells, self._cells[chosen]) / np.sum(n_cells)
 
 
 def checked_share(share: float) -> float:

@@ -130,11 +130,8 @@ def marks(plan: TablePlan, forecast: Forecast | None, places: Iterable[int]) -> 
         found[place] = Mark(place, names[place], text, text, says, PLAIN, margin / largest)
     if forecast is None:
         return found
-    frame = forecast.tables(tables)
-    ends = frame[["people_low", "people_median", "people_high"]].to_numpy()
-    for place, row, meets in zip(
-        frame.index.tolist(), ends.tolist(), frame["meets"].tolist(), strict=True
-    ):
+    held, ends, verdicts = forecast.people_by_table(tables)
+    for place, row, meets in zip(held.tolist(), ends.T.tolist(), verdicts.tolist(), strict=True):
         people, kind = Range(*row), {"yes": GOOD, "open": OPEN}.get(meets)
         if kind is None:
             kind = HALF if people.median >= 0.5 else POOR

@@ -387,7 +387,7 @@ def _counts(part: Any, count: int | None, on_progress: Progress) -> tuple[dict[s
 def _rounds(part: Any, count: int | None, on_progress: Progress) -> NoReturn:
     raise RpexploreError(
         "Nothing is promised of the accuracy of an adaptive plan beforehand, so there is nothing "
-        "to compare; `rpexplore rehearse` sets made-up tables beside those of a fixed plan."
+        "to compare; `rpexplore simulate` sets made-up tables beside those of a fixed plan."
     )
 
 

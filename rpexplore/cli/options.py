@@ -585,7 +585,7 @@ CombineLedger = Annotated[
     option("LEDGER", "A ledger, to refuse releases that it knows to be of different records."),
 ]
 Nonnegative = Annotated[bool, flag("--nonnegative", "No cell below 0; all tables still agree.")]
-Rehearse = Annotated[bool, flag("--rehearse", "With a rehearsal of smooth tables.")]
+Simulate = Annotated[bool, flag("--simulate", "With a simulation of smooth tables.")]
 Smooth = Annotated[bool, flag("--smooth", "Best guesses by a model, with its error beside each.")]
 RoundTo = Annotated[
     int | None,

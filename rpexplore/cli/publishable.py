@@ -15,7 +15,7 @@ from rpexplore.domain.expected_counts import (
 )
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.survey import SurveyDesign
-from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
+from rpexplore.errors import RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,16 +199,11 @@ def guesses_of(
 
     totals: how many records areas hold
     """
-    part = plan.part("areas")
-    if wanted is None or part is None:
+    if wanted is None or plan.part("areas") is None:
         return None
-    from rpexplore.results.estimates.area_guess_errors import guess_errors_by_level
+    from rpexplore.results.estimates.area_guess_errors import guess_errors_of
 
-    expected, cv_limit = wanted
-    try:
-        return guess_errors_by_level(part, expected, cv_limit=cv_limit, totals=totals)
-    except (ReleaseError, WorkloadError):  # such as of other bases, or counts that do not fit
-        return None
+    return guess_errors_of(plan, *wanted, totals)
 
 
 def guesses_text(errors: "pd.DataFrame | None") -> str:

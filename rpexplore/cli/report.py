@@ -112,7 +112,7 @@ def report(
     design_effect: forecast_options.DesignEffect = None,
     weight_cv: forecast_options.WeightCv = None,
     sampling_fraction: forecast_options.SamplingFraction = None,
-    rehearse: options.Rehearse = False,
+    simulate: options.Simulate = False,
     approval: options.Approvals = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -155,9 +155,9 @@ def report(
         else:
             loaded = load_plan(plan_file)
         tables = loaded.part("tables")
-        if rehearse and tables is None:
+        if simulate and tables is None:
             raise RpexploreError(
-                f"--rehearse is for smooth tables of a plan of tables, and {plan_file.name} is "
+                f"--simulate is for smooth tables of a plan of tables, and {plan_file.name} is "
                 f"{loaded.kind_text}; leave it out."
             )
         totals = totals_from_option(loaded, expected_areas)
@@ -177,7 +177,7 @@ def report(
             survey=survey,
             note=note,
             record_noun=record_noun,
-            rehearsal=rehearsed(tables, wanted, on_progress) if rehearse else None,
+            rehearsal=rehearsed(tables, wanted, on_progress) if simulate else None,
             board=notes,
             area_totals=totals,
             approvals=[Approval.load(path) for path in approval or []],

@@ -15,6 +15,7 @@ import time
 import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from errno import ELOOP, ENAMETOOLONG
 from pathlib import Path
 from typing import Any
 
@@ -447,3 +448,30 @@ def _identity() -> str:
                 return hashlib.sha256(f"rpexplore ledger {number}".encode()).hexdigest()[:16]
     # On Linux that is a container, whose host name changes.
     return "" if sys.platform == "linux" else re.sub(r"[^\w.-]", "-", platform.node())
+
+
+# ---- Paths that people type.
+
+
+def typed_path(typed: str) -> Path:
+    """A typed or pasted path; some file managers copy it with quotation marks around."""
+    typed = typed.strip()
+    if len(typed) > 1 and typed[0] == typed[-1] and typed[0] in "\"'":
+        typed = typed[1:-1]
+    return Path(os.path.expanduser(typed))
+
+
+def nearest_folder(path: Path) -> Path:
+    """The first thing above a path that exists; what is missing below it is made."""
+    return next(parent for parent in path.absolute().parents if os.path.exists(parent))
+
+
+def why_no_name(path: Path) -> str:
+    """Why there can be nothing of this name, whoever may write there; "" if there can."""
+    try:
+        os.lstat(path)
+    except ValueError:
+        return "it holds a NUL"
+    except OSError as error:
+        return os.strerror(error.errno) if error.errno in (ENAMETOOLONG, ELOOP) else ""
+    return ""

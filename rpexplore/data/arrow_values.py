@@ -25,7 +25,9 @@ def distinct_values(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
             return column, np.arange(len(column))
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    indices = pc.fill_null(column.indices.cast(pa.int64()), len(column.dictionary))
+    indices = column.indices
+    if indices.null_count:
+        indices = pc.fill_null(indices.cast(pa.int64()), len(column.dictionary))
     return column.dictionary, indices.to_numpy(zero_copy_only=False)
 
 
@@ -33,7 +35,8 @@ def _in_range(column: pa.Array, least: int, most: int) -> tuple[pa.Array, np.nda
     wide = np.int64 if pa.types.is_signed_integer(column.type) else np.uint64
     values = pc.fill_null(column, least).to_numpy(zero_copy_only=False).astype(wide, copy=False)
     indices = (values - wide(least)).astype(np.int64, copy=False)
-    indices[column.is_null().to_numpy(zero_copy_only=False)] = most - least + 1
+    if column.null_count:
+        indices[column.is_null().to_numpy(zero_copy_only=False)] = most - least + 1
     return pa.array(np.arange(most - least + 1, dtype=wide) + wide(least)), indices
 
 

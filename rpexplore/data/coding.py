@@ -113,7 +113,8 @@ class Coder:
         Amounts have codes of their own (`amounts`).
         """
         codes, indices = self._distinct_codes(column)
-        return codes.astype(code_type(self._size))[indices]
+        # Not codes[indices], which takes half as long again.
+        return np.take(codes.astype(code_type(self._size)), indices)
 
     def _distinct_codes(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """Codes int64[k + 1] of some values, the last that of nothing; and whose is which."""

@@ -42,7 +42,8 @@ def noise_of_counts(
 class QueryPlan(CertifiedPlan):
     """The measurement for a list of queries, its noise, and the accuracy that follows.
 
-    strategy            R: measured is R x with independent discrete Gaussian noise
+    strategy            R: measured is R x with independent discrete Gaussian noise; without noise
+                        what is a multiple of the number of records, where that is public
     gamma_squared       exact variance parameter of that noise
     variances           of each query's answer, float64[n_queries], read-only
     exact_privacy_cost  of the privacy unit: the largest squared column norm of R over γ², times m²

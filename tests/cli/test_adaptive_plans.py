@@ -51,11 +51,11 @@ def test_options_that_promise_accuracy_are_refused(run, options, message):
 
 def test_it_is_rehearsed_beside_a_fixed_plan_and_compared_with_nothing_else(run):
     run.done(*MADE, *COUNT)
-    errors = run.json("rehearse", "p.json", *COUNT)["errors"]
+    errors = run.json("simulate", "p.json", *COUNT)["errors"]
     assert [(row["order"], row["tables"]) for row in errors] == [(2, 3)]
     # (900 records in tables of 4 to 6 cells, at ρ = 0.1: some records, far from all.)
     assert all(0 < row[name] < 0.5 for row in errors for name in ("adaptive", "fixed"))
-    assert "need expected counts" in run.refused("rehearse", "p.json")
+    assert "need expected counts" in run.refused("simulate", "p.json")
     assert "an adaptive plan" in run.refused("compare", "p.json")
 
 

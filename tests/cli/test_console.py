@@ -26,7 +26,7 @@ def test_version_and_help(run):
     verbs += [
         "rewrite",
         "compare",
-        "rehearse",
+        "simulate",
         "counts",
         "combine",
         "postprocess",

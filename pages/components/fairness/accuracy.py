@@ -15,7 +15,7 @@ from pages.components.shared.charts import (
 from pages.components.shared.inputs import measure_input
 from pages.components.shared.session import attempt, current, escaped, kept
 from pages.components.shared.solutions import NO_PLAN, optimum, part_budget
-from rpexplore.analysis import binding_targets, distributions, fairness
+from rpexplore.analysis import binding_targets, fairness
 from rpexplore.analysis.measures import SCHEMES, Accuracy, scheme_of, unweighted
 from rpexplore.common.text import describe_share, plural, rounded
 from rpexplore.figures.accuracy import (
@@ -24,7 +24,7 @@ from rpexplore.figures.accuracy import (
     distribution_by_plan_chart,
 )
 from rpexplore.figures.chart import COLUMNS, Chart, columns_of
-from rpexplore.figures.fairness import fairness_chart, single_tables
+from rpexplore.figures.fairness import fairness_chart, single_tables_chart
 from rpexplore.figures.trade_offs import shadow_prices_chart
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.variances import CELLS
@@ -82,16 +82,7 @@ def _single_tables(chosen: Accuracy) -> None:
     elif not len(tables):
         st.info(f"{count}.")
     else:
-        frame = distributions.points([chosen], tables)
-        chart = Chart(
-            single_tables(frame, current().record_noun, chosen.measure),
-            subject=f"{chosen.measure.title} of a cell against the size of single tables",
-            sentence=f"{count} of “{chosen.name}”, each a mark; point at it for its name.",
-            frame=frame,
-            columns=columns_of(frame),
-            file="single_tables.csv",
-        )
-        _draw(chart, chosen)
+        _draw(single_tables_chart(chosen, tables, current().record_noun), chosen)
 
 
 def distribution(chosen: Accuracy) -> None:

@@ -14,7 +14,9 @@ import pandas as pd
 
 from rpexplore.domain.area_tree import AreaRange, AreaTree
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
+from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.areas.area_design import AreaDesign
+from rpexplore.planning.plan import Plan
 from rpexplore.results.estimates.area_cells import cells_of
 from rpexplore.results.estimates.area_guesses import (
     SIZES,
@@ -26,6 +28,22 @@ from rpexplore.results.estimates.area_guesses import (
 from rpexplore.results.estimates.whole_areas import known_totals
 
 _DIFFERING = 0.5  # CV between areas of the share that a cell has of them
+
+
+def guess_errors_of(
+    plan: Plan,
+    expected: ExpectedCounts | None,
+    cv_limit: float = CV_LIMIT,
+    totals: Mapping[int, float] | None = None,
+) -> pd.DataFrame | None:
+    """`guess_errors_by_level` of a plan; None without expected counts, or where there are none."""
+    part = plan.part("areas")
+    if expected is None or part is None:
+        return None
+    try:
+        return guess_errors_by_level(part, expected, cv_limit=cv_limit, totals=totals)
+    except (ReleaseError, WorkloadError):  # such as of other bases, or counts that do not fit
+        return None
 
 
 def guess_errors_by_level(
@@ -111,7 +129,7 @@ def guess_errors_by_level(
         own_tables = plan.workload.workloads[kind]
         judged = {
             tuple(i for i in own_tables.attribute_indices(row) if cells.sizes[i] > 1)
-            for row in range(len(own_tables))
+            for row in np.flatnonzero(~own_tables.has_amounts).tolist()
         }
         is_judged = [each in judged for each in tables[level]]
         of_tables = [counts(each) for each in tables[level]]

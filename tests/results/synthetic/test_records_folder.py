@@ -369,3 +369,19 @@ def test_the_verb_says_what_they_are_and_refuses(released, tmp_path):
     assert SyntheticRecords.load(tmp_path / "none f").never == ["sex=f", "age=5 one=only"]
     result = CliRunner().invoke(cli, [*arguments[:-3], str(tmp_path / "more"), "--never", "age"])
     assert "ATTRIBUTE=VALUES" in result.stderr
+
+
+def test_what_cannot_be_made_is_refused_before_tables_are_made_smooth(
+    released, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(records_folder, "smooth_tables", None)  # calling it is an error
+    folder = tmp_path / "synthetic"
+    with pytest.raises(ReleaseError, match="Every record is in one of the impossible"):
+        synthesize(released, folder, never=[{"sex": ["f", "m"]}])
+    with monkeypatch.context() as patched:
+        patched.setattr(records_folder, "_BYTES_PER_VALUE", 1e15)
+        with pytest.raises(ReleaseError, match="the disk of"):
+            synthesize(released, folder, rows=1000)
+    monkeypatch.setattr(smooth_targets, "MOST_VALUES", 11)
+    with pytest.raises(ReleaseError, match="12 values together"):  # 6 + 2 + 3 + 1
+        synthesize(released, folder)
