@@ -94,10 +94,17 @@ class _PartCounts:
 
     def exact(self, residual: int, areas: AreaRange, rows: np.ndarray) -> np.ndarray:
         """Ξ x of a residual in some areas: int64[n_rows, n_cells]."""
-        attributes = self._closure.attributes(residual)
-        cut = self._pass.cut(self._part, attributes)
-        marginals = self._counts.counts((*attributes, self._first + cut))
-        marginals = np.ascontiguousarray(np.moveaxis(marginals, -1, 0))
+        attributes, columns = self._closure.attributes(residual), self._closure.columns_of(residual)
+        cut = self._pass.cut(self._part, columns)
+        marginals = self._counts.counts((*columns, self._first + cut))
+        # Counts have an axis a column, in their order, those of levels by single values.
+        own = self._closure.columns[list(attributes)]
+        order = [len(columns), *np.argsort(np.argsort(own)).tolist()]
+        marginals = marginals.transpose(order)
+        for axis, index in enumerate(attributes, start=1):
+            if (block := self._closure.blocks.get(index)) is not None:
+                marginals = block.sums(marginals, axis)
+        marginals = np.ascontiguousarray(marginals)
         self._areas[cut].add_parts(marginals)
         exact = residual_answers(marginals[: len(areas)][rows], attributes, self._closure)
         return exact.reshape(len(rows), -1)

@@ -217,7 +217,7 @@ class AreaParts:
         found: list[tuple[AttributeIndices, int]] = []
         for depth in sorted(set(depths.tolist()), reverse=True):
             residuals = np.flatnonzero(depths == depth).tolist()
-            sets = maximal([closure.attributes(residual) for residual in residuals]) or [()]
+            sets = maximal([closure.columns_of(residual) for residual in residuals]) or [()]
             held = [set(larger) for larger, _ in found]
             new = [each for each in sets if not any(larger.issuperset(each) for larger in held)]
             found += [(each, depth) for each in new]
