@@ -86,7 +86,7 @@ def show(
             loaded.domain, design_effect, weight_cv, sampling_fraction, wanted
         )
         useful = usefulness_of(loaded, wanted, totals, design)
-        guesses = guesses_of(loaded, wanted)
+        guesses = guesses_of(loaded, wanted, totals)
         rows: Any = None  # text alone needs no frame: pandas would take half of the time
         items = items_of(loaded) if areas is None else "sums"
         if areas is not None:

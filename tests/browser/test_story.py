@@ -151,7 +151,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     go_to(page, "Plan")
     page.get_by_role("combobox", name="Objective").click()
     page.get_by_role("option", name="Minimise the largest error", exact=True).click()
-    expect(page.get_by_text("the least accurate table")).to_be_visible()
+    expect(page.get_by_text(re.compile("^At most ±"))).to_be_visible()
     go_to(page, "Scenarios")
     expect(page.get_by_text("Over the 26 tables that all of them have")).to_be_visible()
     expect(page.locator(".js-plotly-plot").first).to_be_visible()

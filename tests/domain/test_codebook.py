@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.domain import codebook
+from rpexplore.domain import codebook, codebook_rows
 from rpexplore.domain.attribute import MAX_ATTRIBUTES
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.domain.codebook_remarks import remarks_on_codebook
@@ -348,7 +348,8 @@ def test_more_attributes_than_any_codebook_has_are_refused_before_one_is_made(na
         "schema.json": json.dumps({"fields": [{"name": name} for name in names]}),
         "codebook.csv": "attribute,value\n" + "".join(f"{name},1\n" for name in names),
     }
-    monkeypatch.setattr(codebook, "Attribute", None)
+    for module in (codebook, codebook_rows):
+        monkeypatch.setattr(module, "Attribute", None)
     with pytest.raises(DomainError, match="can have at most 100,000 attributes"):
         Domain.parse(texts[name], name)
 

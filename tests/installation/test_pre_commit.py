@@ -78,10 +78,11 @@ def test_the_entry_of_the_hook_passes_a_plan_and_tells_of_each_that_is_wrong(rep
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     program, *arguments = hook["entry"].split()
     assert program == "rpexplore"
-    done = CliRunner().invoke(cli, [*arguments, str(repository / "plan.json")])
+    others = [str(repository / name) for name in ("other.json", "plan.json")]
+    done = CliRunner().invoke(cli, [*arguments, *others])
     assert done.exit_code == 0, done.output
     spoil(repository)
-    files = sorted(str(path) for path in repository.glob("*.json") if path.name != "other.json")
+    files = sorted(map(str, repository.glob("*.json")))
     done = CliRunner().invoke(cli, [*arguments, *files])
     assert done.exit_code == 2
     changed, cut, holds = done.stdout.splitlines()[-3:]

@@ -37,7 +37,7 @@ MOST_ON_PAGE = 2_000_000  # cells behind the crosstabs of a page for readers: th
 
 def table_downloads(frame: pd.DataFrame, file: str) -> None:
     """Buttons for one table; file: what to call it as CSV."""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, width="content"):
         download_frame(frame, file)
         parquet = f"{Path(file).stem}.parquet"
         download(parquet, lambda: parquet_of(frame))
