@@ -88,7 +88,7 @@ def _people(made: Forecast, now: Answer, before: Answer | None, noun: str) -> No
         help=meaning("Good cell"),
     )
     cells = made.cells.text(describe_share)
-    st.caption(f"{_range(low, high)}. Good cells: {cells}")
+    st.caption(escaped(f"{_range(low, high)}. Good cells: {cells}"))
 
 
 def _margin(now: Answer, before: Answer | None, noun: str) -> None:
