@@ -383,6 +383,12 @@ class FileSource(BatchSource):
             files.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino))
         return files
 
+    @property
+    def needs_layout(self) -> bool:
+        """Whether the records are of fixed width, by the endings of their files."""
+        with self.readable():
+            return record_files(self.path)[0].kind == "fixed"
+
     def declared_missing(self) -> Mapping[str, Declared]:
         """Of files of SPSS, Stata or SAS; what one file of a folder declares holds for all."""
         declared: dict[str, Declared] = {}
