@@ -45,11 +45,14 @@ class RecordLayout:
             there twice, and is then of no use
     places  of each column; they may overlap, as a date and its year do
     width   of each line, without its end: up to the last place that the codebook states
+    weight  the column by which the codebook says that records are weighted, the first of several;
+            "" for none
     """
 
     names: tuple[str, ...]
     places: tuple[Place, ...]
     width: int
+    weight: str = ""
 
     @classmethod
     def load(cls, path: str | Path) -> "RecordLayout":
@@ -102,7 +105,9 @@ def layout_of_ddi(content: bytes, name: str) -> RecordLayout | None:
     for variable, location, decimals in reader.locations:
         names.append(normalize("NFC", variable))
         places.append(_place(f"{name}, variable {shown(variable)}", location, decimals))
-    return RecordLayout(tuple(names), tuple(places), max(place.end for place in places))
+    weights = (normalize("NFC", said.name) for said in reader.variables if said.is_weight)
+    weight = next((weight for weight in weights if weight in names), "")
+    return RecordLayout(tuple(names), tuple(places), max(place.end for place in places), weight)
 
 
 def _not_rectangular(name: str, found: str) -> DomainError:

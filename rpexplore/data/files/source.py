@@ -415,6 +415,8 @@ class FileSource(BatchSource):
 
     @property
     def case_weight(self) -> str:
+        if self.layout is not None:
+            return self.layout.weight
         with self.readable():
             for file in record_files(self.path):
                 if file.kind in PACKAGES:

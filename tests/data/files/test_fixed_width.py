@@ -77,9 +77,10 @@ def test_weights_have_their_implied_decimals(tmp_path):
     path.write_text(records(50))
     weights = Domain((Attribute("PERWT", Amounts(0, 10**6, 2, are_weights=True)),))
     source = FileSource(path, layout=LAYOUT)
-    counts = source.count(weights, [(0,)])
-    values = sum(int(text) for text in by_pandas(path)["PERWT"])
-    assert counts.counts((0,)).tolist()[-1] == values or values in counts.counts((0,)).tolist()
+    counts = source.count(weights, [(0,)]).counts((0,)).tolist()
+    in_hundredths = by_pandas(path)["PERWT"].astype(int).sum()
+    assert counts == [50 * 10**8 - in_hundredths, in_hundredths]
+    assert source.case_weight == "PERWT"
 
 
 def test_codes_with_leading_zeros_are_numbers_or_texts_as_the_codebook_lists_them(tmp_path):
