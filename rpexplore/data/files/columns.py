@@ -90,10 +90,7 @@ def read_header(path: str | Path) -> Header:
         first = record_files(source.path)[0]
         with file_errors(first.path, first.name):
             if first.kind == "fixed":
-                raise DataError(
-                    f"The records {first.name!r} are of fixed width by their ending, and name no "
-                    "columns; give their DDI codebook (.xml) instead."
-                )
+                raise _without_header(first.name)
             if first.kind == "parquet":
                 columns = _parquet_columns(first.path)
             elif first.kind == "csv":
@@ -108,6 +105,8 @@ def read_header(path: str | Path) -> Header:
 
 def header_of_bytes(content: bytes, filename: str) -> Header:
     """`read_header` of a file that is not on the disk."""
+    if file_kind(filename) == "fixed":
+        raise _without_header(filename)
     try:
         if content.startswith(b"PAR1"):
             columns = _parquet_columns(pa.BufferReader(content))
@@ -119,6 +118,14 @@ def header_of_bytes(content: bytes, filename: str) -> Header:
             "it ends in .gz if it is compressed."
         ) from None
     return header_of(filename, columns)
+
+
+def _without_header(name: str) -> DataError:
+    """The error for lines of fixed width, the first of which is a record."""
+    return DataError(
+        f"The records {name!r} are of fixed width by their ending, and name no columns; give their "
+        "DDI codebook (.xml) instead."
+    )
 
 
 def header_of(name: str, columns: Sequence[Column]) -> Header:

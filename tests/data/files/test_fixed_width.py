@@ -11,7 +11,7 @@ import pytest
 
 from rpexplore import Amounts, Attribute, Categories, Domain, Integers
 from rpexplore.data.files import fixed_batches
-from rpexplore.data.files.columns import read_header
+from rpexplore.data.files.columns import read_header, recognise
 from rpexplore.data.files.offered import Folder
 from rpexplore.data.files.offered import records as offered_records
 from rpexplore.data.files.source import FileSource
@@ -164,8 +164,10 @@ def test_an_encoding_has_one_byte_a_sign(tmp_path):
 def test_positions_are_needed_for_fixed_width_and_refused_for_others(tmp_path):
     path = tmp_path / "a.dat"
     assert "name it by --positions" in refused(path, b"x 7\n", layout=None)
-    with pytest.raises(DataError, match="give their DDI codebook"):
-        read_header(path)
+    for read in (lambda: read_header(path), lambda: recognise(b"Xavier\n", "a.dat")):
+        with pytest.raises(DataError, match="give their DDI codebook") as caught:
+            read()
+        assert "Xavier" not in str(caught.value)
     (tmp_path / "a.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataError, match="leave the positions"):
         FileSource(tmp_path / "a.parquet", layout=SMALL).columns()
