@@ -22,7 +22,7 @@ from rpexplore.errors import DataError
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
-_BLOCK = 1 << 23  # bytes of a file, which are read together
+_BLOCK = 1 << 22  # bytes of a file, which are read together
 _LOOKED_ON = 1 << 16  # bytes in which the end of a line is looked for that is too long
 _WHOLE = "^([+-]?)([0-9]+)$"
 
