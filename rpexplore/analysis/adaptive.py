@@ -117,8 +117,8 @@ class RoundsForecast:
         return (
             f"Unbiased tables at the same budget: {self.unbiased.describe()} The plan measures all "
             f"tables of one and two attributes before its first round; by that alone {people} of "
-            "people are in good cells of these, mean over tables. What rounds add, and how good "
-            "larger tables become, depends on the records, and is not forecast."
+            f"{self.first.whom} are in good cells of these, mean over tables. What rounds add, and "
+            "how good larger tables become, depends on the records, and is not forecast."
         )
 
     def to_json(self) -> dict[str, Any]:

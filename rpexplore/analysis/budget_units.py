@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.common.numbers import exact_text
-from rpexplore.common.text import rounded, with_article, with_decimal_point
+from rpexplore.common.text import rounded, singular_noun, with_article, with_decimal_point
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import BudgetError
 from rpexplore.planning.part_plan import PartPlan
@@ -94,7 +94,8 @@ def with_privacy_unit(
 
 
 def with_noun(budget: Budget, noun: str | None) -> Budget:
-    """The same promise, with this word for who is protected; None: the usual one."""
+    """The same promise, with this word for who is protected, or its plural; None: the usual."""
+    noun = None if noun is None else singular_noun(noun)
     return budget.of_unit(unit_noun=noun, **dict(budget.stated))
 
 

@@ -129,8 +129,13 @@ class Forecast:
     def criterion(self) -> str:
         """When a table is good enough, for a sentence."""
         if not self.rules:
-            return f"at least {describe_share(self.share)} of their people in good cells"
-        return "; ".join(rule.text for rule in self.rules)
+            return f"at least {describe_share(self.share)} of their {self.whom} in good cells"
+        return "; ".join(rule.text.replace("people", self.whom) for rule in self.rules)
+
+    @property
+    def whom(self) -> str:
+        """The word for those whom the tables count: "people", "households"."""
+        return self.plan.budget.counted
 
     def under(self, accuracy: Accuracy) -> "Forecast":
         """The same counts under another plan for the same tables."""
@@ -443,12 +448,14 @@ class Forecast:
     def __str__(self) -> str:
         """The forecast in a few lines, for a terminal."""
         of = int(np.sum(self._held))
+        first = f"{self.whom.capitalize()} in good cells"
+        width = len(first)
         lines = [
             f"Forecast for {plural(of, 'table')} from {self.public_tables.text}",
-            f"  People in good cells  {self.people.text(describe_share)}  (CV of at most "
+            f"  {first}  {self.people.text(describe_share)}  (CV of at most "
             f"{100 * self.limit:g} %; mean over tables)",
-            f"  Good cells            {self.cells.text(describe_share)}",
-            f"  Tables that meet      {self.meeting.text(lambda value: f'{value:.0f}')} of "
+            f"  {'Good cells':{width}}  {self.cells.text(describe_share)}",
+            f"  {'Tables that meet':{width}}  {self.meeting.text(lambda value: f'{value:.0f}')} of "
             f"{int(np.sum(self.judged)):,}  ({self.criterion})",
         ]
         lines += [f"  {self.survey_text}"] if self.survey is not None else []
@@ -476,8 +483,8 @@ class Forecast:
         """The headline in a sentence."""
         n_meeting = self.meeting.text(lambda value: f"{value:,.0f}")
         return (
-            f"{self.people.text(describe_share)} of people are in good cells, with a coefficient "
-            f"of variation of at most {100 * self.limit:g} %; {n_meeting} of "
+            f"{self.people.text(describe_share)} of {self.whom} are in good cells, with a "
+            f"coefficient of variation of at most {100 * self.limit:g} %; {n_meeting} of "
             f"{plural(int(np.sum(self.judged)), 'table')} {self._meet_text}."
         )
 

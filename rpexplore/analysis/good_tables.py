@@ -137,7 +137,7 @@ def marks(plan: TablePlan, forecast: Forecast | None, places: Iterable[int]) -> 
             kind = HALF if people.median >= 0.5 else POOR
         full = people.text(describe_share)
         judged = "" if meets == "no rule" else f"; {_IN_WORDS[kind]}"
-        says = f"{names[place]}: {full} of people in good cells{judged}"
+        says = f"{names[place]}: {full} of {forecast.whom} in good cells{judged}"
         # "100" and "0" only where they are exact.
         share = people.median
         number = f"{100 * share:.0f}" if share in (0, 1) else f"{min(round(100 * share), 99)}"

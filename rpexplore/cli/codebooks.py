@@ -36,6 +36,7 @@ def codebook_from_options(
     resource: str | None = None,
     columns: dict[str, str] | None = None,
     encoding: str | None = None,
+    language: str = "",
 ) -> "tuple[AreaTree | None, Domain]":
     """The attributes, and the areas of the codebook or of a file beside it; None for none.
 
@@ -47,7 +48,7 @@ def codebook_from_options(
     if areas is None and not names_areas(codebook):
         if level_names or separator is not None or lengths:
             raise WorkloadError("--level-names, --separator and --lengths go with --areas FILE.")
-        return None, Domain.load(codebook, resource, columns, encoding)
+        return None, Domain.load(codebook, resource, columns, encoding, language)
     if encoding is not None:
         raise WorkloadError("--encoding is not for codebooks beside areas; save them in UTF-8.")
     if columns is not None:

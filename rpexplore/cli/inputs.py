@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rpexplore.cli.options import ExcessRecords
 from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.numbers import shown
-from rpexplore.common.text import joined
+from rpexplore.common.text import joined, singular_noun
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def budget_from_options(
         max_records_per_person=most if records_per_person is None else records_per_person,
         neighbours=neighbours or ADD_REMOVE,
         period=period,
-        unit_noun=unit_noun,
+        unit_noun=None if unit_noun is None else singular_noun(unit_noun),
         distinct=distinct,
     )
 

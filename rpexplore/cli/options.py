@@ -486,6 +486,12 @@ EncodingOfCodebook = Annotated[
         "--encoding",
     ),
 ]
+LanguageOfCodebook = Annotated[
+    str,
+    option(
+        "CODE", "Of labels, such as de, of a DDI or PX file in several languages.", "--language"
+    ),
+]
 UnknownValues = Annotated[
     list[str] | None,
     option("A=V", "Count what is not in the codebook of attribute A as its value V; A may be *."),

@@ -33,6 +33,7 @@ def schema(
     public_values: options.PublicValues = None,
     not_stated: options.NotStated = None,
     encoding: options.EncodingOfCodebook = None,
+    language: options.LanguageOfCodebook = "",
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
@@ -52,7 +53,7 @@ def schema(
     with progress("Reading the codebook"):
         tree, domain = codebooks.codebook_from_options(
             codebook, areas, level_names, separator, lengths,
-            resource=resource, columns=roles, encoding=encoding,
+            resource=resource, columns=roles, encoding=encoding, language=language,
         )  # fmt: skip
     domain = inputs.with_public_values(domain, public_values or [], encoding)
     domain = inputs.with_not_stated(domain, not_stated or [])

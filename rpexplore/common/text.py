@@ -128,6 +128,23 @@ def plural_noun(noun: str) -> str:
     return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
 
 
+_SINGULARS = {"people": "person", "persons": "person", "children": "child", "men": "man"}
+_ENDS_IN_S = ("ss", "us", "is", "series", "species", "lens", "gas", "news", "canvas", "atlas")
+
+
+def singular_noun(noun: str) -> str:
+    """The singular of an English noun in the plural; others as they are."""
+    if noun in _SINGULARS:
+        return _SINGULARS[noun]
+    if noun.endswith("women"):
+        return f"{noun[:-2]}an"
+    if not noun.endswith("s") or noun.endswith(_ENDS_IN_S):
+        return noun
+    if re.search("[^aeiou]ies$", noun):
+        return f"{noun[:-3]}y"
+    return noun[:-2] if re.search("(ss|x|ch|sh)es$", noun) else noun[:-1]
+
+
 def with_article(noun: str) -> str:
     """ "a household", "an enterprise", "a user"."""
     is_vowel = re.match("[aeiou]", noun, re.IGNORECASE) and not re.match("(eu|one|uni|us)", noun)

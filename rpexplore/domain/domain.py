@@ -133,6 +133,7 @@ class Domain:
         resource: str | None = None,
         columns: Mapping[str, str] | None = None,
         encoding: str | None = None,
+        language: str = "",
     ) -> "Domain":
         """Read a codebook: Frictionless Table Schema (.json) or attribute,value,label (.csv).
 
@@ -145,6 +146,7 @@ class Domain:
         "label", "group" -> its name
         encoding: of text files, such as "windows-1252"; UTF-8 if left out, or as a byte order mark
         says
+        language: of labels, of a DDI codebook or a PX file in several: "de"; the first if left out
 
         Raises `DomainError` if the file is missing, of another kind, or not usable.
         """
@@ -160,7 +162,7 @@ class Domain:
         if kind:
             if resource is not None:
                 raise DomainError(f"{Path(path).name} is no Data Package; name none of its tables.")
-            draft = draft_of_file(Path(path), f"The codebook {str(path)!r}", columns)
+            draft = draft_of_file(Path(path), f"The codebook {str(path)!r}", columns, language)
             if not draft.domain.attributes:
                 raise DomainError(
                     f"The {kind} {str(path)!r} has no variable with two labelled values or more; "

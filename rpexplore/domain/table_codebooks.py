@@ -125,10 +125,12 @@ _STATEMENT = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)(?:\[([^\]]*)\])?(?:\((.*?)\
 _TEXT = re.compile(r'"([^"]*)"')
 
 
-def codebook_of_px(content: bytes, filename: str) -> TableDraft:
+def codebook_of_px(content: bytes, filename: str, language: str = "") -> TableDraft:
     """The codebook in a PX file: its variables by their codes, but for the one of the contents.
 
-    Its figures are not read. Raises `DomainError` for a file without variables.
+    language: of labels, of those that the file has; else its main one. Its figures are not read.
+
+    Raises `DomainError` for a file without variables.
     """
     head = content.partition(b"DATA=")[0]
     said = re.search(rb'CODEPAGE="([^"]*)"', head)
@@ -138,6 +140,9 @@ def codebook_of_px(content: bytes, filename: str) -> TableDraft:
         text = head.decode("cp1252", "replace")
     keywords = dict(_statements(text))
     variables = [*keywords.get(("STUB", ""), ()), *keywords.get(("HEADING", ""), ())]
+    translated = dict(_statements(text, language)) if language else {}
+    own = [*translated.get(("STUB", ""), ()), *translated.get(("HEADING", ""), ())]
+    titles = dict(zip(variables, own if len(own) == len(variables) else variables, strict=True))
     contents = keywords.get(("CONTVARIABLE", ""), ())
     attributes, without_values = [], {}
     for variable in variables:
@@ -145,6 +150,8 @@ def codebook_of_px(content: bytes, filename: str) -> TableDraft:
             continue
         labels = keywords.get(("VALUES", variable), ())
         codes = keywords.get(("CODES", variable), labels)
+        said = translated.get(("VALUES", titles[variable]), ())
+        labels = said if len(said) == len(labels) else labels
         (name, *_) = keywords.get(("VARIABLECODE", variable), (variable,))
         if not codes:
             without_values[name] = "any"
@@ -154,8 +161,8 @@ def codebook_of_px(content: bytes, filename: str) -> TableDraft:
                 f"{filename} has {len(codes):,} codes and {len(labels):,} values of {variable!r}; "
                 "export it anew."
             )
-        values = Categories(tuple(codes), _apart(labels, codes))
-        attributes.append(Attribute(name, values, variable if variable != name else ""))
+        values, title = Categories(tuple(codes), _apart(labels, codes)), titles[variable]
+        attributes.append(Attribute(name, values, title if title != name else ""))
     if not attributes:
         raise DomainError(
             f"{filename} has no variables with values (STUB, HEADING, VALUES); export it anew."
@@ -172,11 +179,11 @@ def _apart(labels: Sequence[str], codes: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _statements(text: str) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
-    """((keyword, variable), texts) of those in the main language."""
+def _statements(text: str, language: str = "") -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+    """((keyword, variable), texts) of those in the main language, or in another one."""
     for statement in _split(text):
         match = _STATEMENT.match(statement)
-        if match is None or match[2]:
+        if match is None or (match[2] or "").lower() != language.lower():
             continue
         (variable, *_) = [*_TEXT.findall(match[3] or ""), ""]
         # Texts that follow one another without a comma are one, over several lines.

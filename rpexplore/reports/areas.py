@@ -114,7 +114,7 @@ def _front(plan: AreaPlan, record_noun: str, made: AreaForecast | str) -> list[F
         ("Forecast", made)
         if isinstance(made, str)
         else (
-            f"Forecast: {made.people.text(describe_share)} of people in good cells",
+            f"Forecast: {made.people.text(describe_share)} of {made.whom} in good cells",
             f"{made.describe()} {made.rests_on}",
         ),
         (
@@ -276,10 +276,10 @@ def _forecast(made: AreaForecast) -> Section:
         ),
         (
             Numbers(levels_for_reading(made), title="By level"),
-            Numbers(sizes_for_reading(made), title="Areas by the number of people in them"),
+            Numbers(sizes_for_reading(made), title=f"Areas by the number of {made.whom} in them"),
             Numbers(
                 tables_for_reading(made, MOST_TABLES),
-                title="Tables by level, those with the fewest people in good cells first",
+                title=f"Tables by level, those with the fewest {made.whom} in good cells first",
             ),
         ),
     )

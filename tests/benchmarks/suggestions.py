@@ -68,10 +68,15 @@ def _rows(names: tuple[str, ...], known: str, *, margins: bool) -> list[Row]:
     found = pd.concat([promises(name, margins=margins) for name in names])
     is_near = np.abs(found["truth"] - found["median"]) <= _WITHIN
     return [
-        (f"{len(found)} tables, {known} known: truth within 10 points", is_near.mean(), ">=", 0.8),
+        (
+            f"{len(found)} tables, {known} known: truth within 10 points",
+            float(np.mean(is_near)),
+            ">=",
+            0.8,
+        ),
         (
             "  truth at least what was promised less 10 points",
-            (found["truth"] >= found["median"] - _WITHIN).mean(),
+            float(np.mean(found["truth"] >= found["median"] - _WITHIN)),
             ">=",
             0.8,
         ),

@@ -29,7 +29,7 @@ def test_a_plan_says_when_to_choose_it_and_what_unbiased_tables_would_be_worth(r
         assert first == rp.Forecast(plan.first, expected=900).people._asdict()
         assert facts["candidate_count"] == 3
         assert facts["first_plan"]["sha256"] == plan.first.sha256
-    made = run.json("forecast", "p.json", *COUNT)["rounds_if_unbiased"]
+    made = run.json("forecast", "p.json", *COUNT)["forecast_if_unbiased"]
     assert made["people"] == useful.people._asdict()
     assert "biased" in run.done("show", "p.json")
     assert "rounds select" in run.done("verify", "p.json")

@@ -246,7 +246,7 @@ def test_a_plan_for_areas_has_a_report(released):
     assert known["by_level"]["state"]["people"]["low"] > 0.9
     assert known["by_level"]["state"]["meeting"]["high"] <= made["by_level"]["state"]["tables"] / 2
     made = released.json("forecast", "plan.json", "--expected-areas", "known.csv")
-    assert made["areas"] == known
+    assert made["forecast_in_areas"] == known
     assert [row["level"] for row in made["best_guesses_in_areas"]] == ["all", "state", "town"]
     assert "Best guesses for areas" in released.done("forecast", "plan.json", *counts)
     assert "--expected-areas" not in released.done("forecast", "plan.json", *counts)

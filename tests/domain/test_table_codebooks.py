@@ -282,3 +282,19 @@ def test_csv_as_excel_writes_it_is_understood(text):
 def test_edges_of_bins_may_have_decimal_commas():
     domain = Domain.parse("name;type;values\nx;bins;0|0,5|2\n", "codebook.csv")
     assert domain["x"].values == rp.Bins((0, 0.5, 2))
+
+
+def test_labels_of_px_files_are_in_the_language_that_is_named():
+    text = (
+        'LANGUAGE="sv";LANGUAGES="sv","en";STUB="kön";STUB[en]="sex";HEADING="år";\n'
+        'HEADING[en]="year";VALUES("kön")="män","kvinnor";VALUES[en]("sex")="men","women";\n'
+        'CODES("kön")="1","2";VALUES("år")="2026";VARIABLECODE("kön")="Kon";DATA=\n1 2;'
+    )
+    for language, expected in (
+        ("", ["kön", "män"]),
+        ("en", ["sex", "men"]),
+        ("de", ["kön", "män"]),
+    ):
+        domain = draft_of_file(text.encode(), "c.px", language=language).domain
+        assert domain.names == ("Kon", "år")
+        assert [domain["Kon"].label, domain["Kon"].labels()[0]] == expected

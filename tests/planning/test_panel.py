@@ -145,7 +145,9 @@ def test_what_is_no_panel_is_refused():
 
 def test_own_counts_beside_tables_of_a_panel_are_charged_for_any_records():
     domain = rp.Domain.from_sizes({"quarter": 4, "sex": 2})
-    queries = rp.QueryList(domain, [[0, 1] * 4, [1, 0] * 4], ("women", "men"), (5, 4))
+    queries = rp.QueryList(
+        domain, np.array([[0, 1] * 4, [1, 0] * 4]), ("women", "men"), np.array([5, 4])
+    )
     tables = rp.Workload.of(domain, [("quarter", "sex")])
     plan = rp.plan(rp.Request(tables=tables, counts=queries, budget=budget_of(3)))
     assert rp.verify(plan).holds

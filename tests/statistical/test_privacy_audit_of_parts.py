@@ -50,7 +50,7 @@ COUNTS = rp.QueryList(
     DOMAIN,
     np.array([[1, 1, 1, 1, 0, 0, 0, 0], [0, 1, 0, 1, 0, 1, 0, 0], [1] * 8]),
     ("young", "women", "all"),
-    (3, 2, 4),
+    np.array([3, 2, 4]),
 )
 
 REPLACED = rp.Budget(rho="0.4", neighbours="replace")

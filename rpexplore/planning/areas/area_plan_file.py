@@ -324,7 +324,7 @@ def fields_of_groups(
     kinds = {"areas": pa.int32(), "workload": pa.int32()}
     kinds |= {f"multiple_{k}": pa.int64() for k in range(n_profiles)}
     kinds |= {"price": pa.float64(), **{f"table_price_{a}": pa.float64() for a in range(n_tables)}}
-    table = table_of_parquet(content, kinds, None, PlanError)
+    table = table_of_parquet(content, kinds, PlanError)
     columns = {name: column.to_numpy() for name, column in table.items()}
     groups = _groups(tree, columns["areas"], columns["workload"], n_workloads)
     multiples = np.stack([columns[f"multiple_{k}"] for k in range(n_profiles)])

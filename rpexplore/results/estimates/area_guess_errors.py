@@ -31,14 +31,17 @@ _DIFFERING = 0.5  # CV between areas of the share that a cell has of them
 
 
 def guess_errors_of(
-    plan: Plan, expected: ExpectedCounts | None, cv_limit: float = CV_LIMIT
+    plan: Plan,
+    expected: ExpectedCounts | None,
+    cv_limit: float = CV_LIMIT,
+    totals: Mapping[int, float] | None = None,
 ) -> pd.DataFrame | None:
     """`guess_errors_by_level` of a plan; None without expected counts, or where there are none."""
     part = plan.part("areas")
     if expected is None or part is None:
         return None
     try:
-        return guess_errors_by_level(part, expected, cv_limit=cv_limit)
+        return guess_errors_by_level(part, expected, cv_limit=cv_limit, totals=totals)
     except (ReleaseError, WorkloadError):  # such as of other bases, or counts that do not fit
         return None
 
