@@ -5,8 +5,12 @@ if __name__ == "__main__":  # as Streamlit runs a script
 
     draw()
 else:  # without what only pages need: the server answers before that has been imported
+    from functools import partial
+
     import streamlit as st
 
-    from pages.components.shared.server import lifespan, middleware
+    from rpexplore.serving.server import lifespan, middleware
 
-    app = st.App(__file__, middleware=middleware(), lifespan=lifespan)
+    parts = ("shared.frame", "home.doors", "plan.overview", "plan.results")
+    first = [f"pages.components.{part}" for part in parts]
+    app = st.App(__file__, middleware=middleware(), lifespan=partial(lifespan, first_modules=first))

@@ -7,7 +7,7 @@ Numbers and sentences come from `rpexplore.analysis`, pictures from `rpexplore.f
 
 import streamlit as st
 
-from pages.components.shared.serving import HAND_OVER, plans_only
+from rpexplore.serving.sessions import HAND_OVER, plans_only
 
 # Pages that one entry of the row above leads to; on each there are links to the others.
 BESIDE = ({"fairness": "Fairness", "tradeoffs": "Trade-offs", "scenarios": "Scenarios"},)

@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages.components.release.export import commands, take_along
 from pages.components.release.form import plan_to_run, say_without_whole_counts
-from pages.components.shared.serving import HAND_OVER
 from pages.components.shared.texts import explained_title
+from rpexplore.serving.sessions import HAND_OVER
 
 with st.container(key="layout"):
     left = st.container(gap="small")

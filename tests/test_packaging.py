@@ -104,6 +104,7 @@ def test_wheel_holds_the_app_and_its_sample_data(wheel):
     wanted = {
         "app.py": "app.py",
         ".streamlit/config.toml": ".streamlit/config.toml",
+        ".streamlit/style.css": ".streamlit/style.css",
         **{
             str(path.relative_to(ROOT)): str(path.relative_to(ROOT))
             for folder, kinds in (

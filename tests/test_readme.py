@@ -1,5 +1,8 @@
 """What README and docs/ show runs as it stands there."""
 
+import ast
+import inspect
+import operator
 import re
 import runpy
 import shlex
@@ -41,6 +44,7 @@ PRESETS = ("docs/own-counts.md", "Presets")
 AREA_PLANS = ("docs/areas.md", "Plan on the command line")
 AREA_RELEASES = ("docs/areas.md", "Release the tables of all areas")
 AREAS_IN_PYTHON = ("docs/areas.md", "In Python")
+RULE_IN_PYTHON = ("docs/rule.md", "In Python")
 POSTPROCESSING = ("docs/postprocessing.md", "Combine, process, answer")
 SECOND_PLAN = ("docs/model-based-estimates.md", "A second plan from a first release")
 SYNTHETIC_RECORDS = ("docs/synthetic-records.md", "Synthetic records")
@@ -55,7 +59,7 @@ RUN = {
     ("docs/codebook.md", "From a file"): (["schema"], 0),
     AGGREGATION: (["plan", "show", "release", "answer"], 1),
     SMALLEST_BUDGET: (["plan", "show"], 1),
-    ("docs/rule.md", "In Python"): ([], 1),
+    RULE_IN_PYTHON: ([], 1),
     ("docs/plan.md", "A loss of your own"): ([], 1),
     SECOND_PLAN: (["plan", "release", "plan", "release", "combine", "postprocess"], 0),
     OWN_COUNTS: (["plan", "verify", "release"], 1),
@@ -79,7 +83,7 @@ RUN_APART = {
     APPROVALS: (["approve", "approve", "ledger", "verify", "release"], 0),
     TEAM_LEDGER: (["ledger", "release", "ledger"], 0),
 }
-BY_NIGHT = (SECOND_PLAN, SYNTHETIC_RECORDS)
+BY_NIGHT = (SECOND_PLAN, SYNTHETIC_RECORDS, AREAS_IN_PYTHON, RULE_IN_PYTHON)
 Section = tuple[str, str]
 
 
@@ -166,6 +170,22 @@ def test_every_section_that_shows_something_to_run_is_run():
     assert {section: what for section, what in shows.items() if what != ([], 0)} == RUN | RUN_APART
 
 
+@pytest.mark.parametrize("section", [AREAS_IN_PYTHON, RULE_IN_PYTHON], ids=": ".join)
+def test_what_runs_by_night_names_what_is_there(section):
+    """Functions, and the arguments that they are given by name."""
+    (code,) = python(section)
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    named = {}
+    for call in calls:
+        name = ast.unparse(call.func)
+        if re.fullmatch(r"rp(\.\w+)+", name):
+            function = operator.attrgetter(name.removeprefix("rp."))(rp)
+            known = inspect.signature(function).parameters
+            named[name] = [word.arg for word in call.keywords]
+            assert set(named[name]) <= known.keys(), name
+    assert len(named) > 2
+
+
 @pytest.mark.parametrize(
     "section",
     [pytest.param(section, marks=[pytest.mark.nightly] * (section in BY_NIGHT)) for section in RUN],
@@ -248,10 +268,14 @@ def test_presets(shown):
 def test_areas(shown):
     folder = shown(AREA_PLANS)
     shown(AREA_RELEASES)
-    shown(AREAS_IN_PYTHON)
+    assert (folder / "areas-release" / "manifest.json").exists()
+
+
+@pytest.mark.nightly
+def test_areas_in_python_are_those_of_the_command_line(shown):
+    folder = shown(AREAS_IN_PYTHON)
     plan = AreaPlan.load(folder / "areas.json")
     assert plan.sha256 == AreaPlan.load(folder / "same-areas.json").sha256
-    assert (folder / "areas-release" / "manifest.json").exists()
 
 
 def test_dry_and_stopped_runs(folder, tmp_path, monkeypatch):

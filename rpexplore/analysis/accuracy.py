@@ -58,6 +58,11 @@ class Headline:
         return f"a cell of {table}{' (root mean square)' if self.cells_differ else ''}"
 
     @property
+    def median_of(self) -> str:
+        """The same without an article: "median table"."""
+        return self.median_text.removeprefix("a cell of ").removeprefix("the ")
+
+    @property
     def largest_text(self) -> str:
         """Whose the largest error is: "a cell of the least accurate table"."""
         if self.is_of_counts:

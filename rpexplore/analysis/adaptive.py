@@ -34,7 +34,7 @@ TRIED = (
     "with weights for them and the same budget came as near to the truth, within 6 % either way, "
     "and a fixed plan has unbiased tables with exact intervals beside them. Which comes nearer "
     "depends on how attributes depend on each other: simulate both with expected counts "
-    "(`rehearse`, or `plan --smooth-weights`) before you choose."
+    "(`simulate`, or `plan --smooth-weights`) before you choose."
 )
 """How adaptive releases did beside fixed plans; the one place that says so."""
 
@@ -117,8 +117,8 @@ class RoundsForecast:
         return (
             f"Unbiased tables at the same budget: {self.unbiased.describe()} The plan measures all "
             f"tables of one and two attributes before its first round; by that alone {people} of "
-            "people are in good cells of these, mean over tables. What rounds add, and how good "
-            "larger tables become, depends on the records, and is not forecast."
+            f"{self.first.whom} are in good cells of these, mean over tables. What rounds add, and "
+            "how good larger tables become, depends on the records, and is not forecast."
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -37,10 +37,14 @@ def level_accuracy(plan: AreaPlan) -> pd.DataFrame:
 
     areas are those with tables. standard_error is the root mean square over the tables of all of
     them, largest_standard_error that of the least accurate table in the least accurate area, in
-    largest_table; margin_95 and largest_margin are 95 % margins of error.
+    largest_table; margin_95 and largest_margin are 95 % margins of error. Sums of amounts and
+    weighted counts, which have other units, are left out beside counts.
     """
     tree, asked, rows = plan.workload.tree, plan.workload.kinds >= 0, []
+    tables, comparable = plan.workload.tables, plan.workload.tables.comparable
     for level, of_level in plan.accuracy().groupby("level", sort=False):
+        is_told = comparable[[tables.position(names) for names in of_level["attributes"]]]
+        of_level = of_level[is_told] if np.any(is_told) else of_level
         worst = of_level.loc[of_level["largest_standard_error"].idxmax()]
         variances, times = of_level["standard_error"].to_numpy() ** 2, of_level["areas"].to_numpy()
         typical = math.sqrt(variances @ times / np.sum(times))
@@ -103,7 +107,8 @@ class AreaErrors:
         variances = plan.closure.variance_matrix[row] @ plan.residual_variances
         asked = [kind for kind, rows in enumerate(workload.rows) if row in rows]
         of_groups = np.where(np.isin(groups.kinds, asked), variances, np.nan)
-        return cls(workload.tree, table, np.sqrt(of_groups)[groups.of_area])
+        errors = np.sqrt(of_groups) * workload.tables.units[row]
+        return cls(workload.tree, table, errors[groups.of_area])
 
     @property
     def title(self) -> str:
@@ -312,12 +317,20 @@ def divided_parts(tree: AreaTree, area: int, most: int) -> list[int]:
 def area_headline(plan: AreaPlan) -> Headline:
     """The median over all tables of all areas, and the least accurate one of these.
 
-    Of tables in other bases, root mean squares over their cells and the least accurate cell.
+    Of tables in other bases, root mean squares over their cells and the least accurate cell. Sums
+    of amounts and weighted counts, which have other units, are left out beside counts.
     """
-    pieces = [(errors, sizes) for *_, errors, sizes, _ in _errors_by_level(plan)]
+    tables = plan.workload.tables
+    pieces = [
+        (errors, sizes)
+        for _, table, errors, sizes, _ in _errors_by_level(plan)
+        if tables.comparable[tables.position(table)]
+    ]
     errors, sizes = (np.concatenate(each) for each in zip(*pieces, strict=True))
     if not plan.workload.tables.is_marginals:
-        worst_row = worst_first(plan.accuracy()).iloc[0]
+        rows = worst_first(plan.accuracy())
+        is_told = tables.comparable[[tables.position(names) for names in rows["attributes"]]]
+        worst_row = rows[is_told].iloc[0]
         return Headline(
             median_error=weighted_median(errors, sizes),
             largest_error=float(worst_row["largest_standard_error"]),
@@ -365,11 +378,15 @@ def errors_by_level(plan: AreaPlan) -> pd.DataFrame:
 def n_tables_below(plan: AreaPlan, error: float) -> int:
     """How many tables of areas have a standard error below this one.
 
-    Of tables in other bases, how many may have such a cell: all on a level where one area has.
+    Of tables in other bases, how many may have such a cell: all on a level where one area has. Of
+    counts, whose noise comes in whole steps of that size, not of sums of amounts.
     """
-    if not plan.workload.tables.is_marginals:
+    tables = plan.workload.tables
+    if not tables.is_marginals:
         rows = plan.accuracy()
-        return int(rows.loc[rows["smallest_standard_error"] < error, "areas"].sum())
+        has_steps = ~tables.has_amounts[[tables.position(names) for names in rows["attributes"]]]
+        is_below = has_steps & (rows["smallest_standard_error"] < error)
+        return int(rows.loc[is_below, "areas"].sum())
     return sum(int(sizes[errors < error].sum()) for *_, errors, sizes, _ in _errors_by_level(plan))
 
 
@@ -399,7 +416,8 @@ def _errors_by_level(
             own = here[np.isin(groups.kinds[here], kinds)]
             variances = plan.closure.variance_matrix[table] @ plan.residual_variances[:, own]
             table_name = plan.workload.tables.tables[table]
-            yield level, table_name, np.sqrt(variances), groups.multiplicity[own], own
+            errors = np.sqrt(variances) * plan.workload.tables.units[table]
+            yield level, table_name, errors, groups.multiplicity[own], own
 
 
 # ---- Targets of tables in areas: whether a plan meets them, and the budget at which all are met.

@@ -101,6 +101,11 @@ class AreaForecast:
             )
         return part
 
+    @property
+    def whom(self) -> str:
+        """The word for those whom the tables count: "people", "households"."""
+        return self.plan.budget.counted
+
     @cached_property
     def counts(self) -> DrawnAreas:
         """What tables count in populations, whatever the noise."""
@@ -190,11 +195,13 @@ class AreaForecast:
                 known = people[~np.isnan(people)]
                 if 2 * len(known) < len(people):
                     continue
-                size = f"{low:,} to {high - 1:,} people" if high < np.inf else f"{low:,} or more"
+                size = (
+                    f"{low:,} to {high - 1:,} {self.whom}" if high < np.inf else f"{low:,} or more"
+                )
                 rows.append(
                     {
                         "level": self._tree.levels[level],
-                        "size": size if low else f"under {high:,} people",
+                        "size": size if low else f"under {high:,} {self.whom}",
                         **range_ends("areas", areas),
                         **range_ends("people", known),
                     }
@@ -241,22 +248,24 @@ class AreaForecast:
         """The headline in a sentence."""
         meeting = self.meeting.text(lambda value: rounded(value, 3))
         return (
-            f"{self.people.text(describe_share)} of people are in good cells, with a coefficient "
-            f"of variation of at most {100 * self.limit:g} % (mean over the tables of each level); "
-            f"{meeting} of {plural(self.n_tables, 'table')} of areas have at least "
-            f"{describe_share(self.share)} of their people in good cells."
+            f"{self.people.text(describe_share)} of {self.whom} are in good cells, with a "
+            f"coefficient of variation of at most {100 * self.limit:g} % (mean over the tables of "
+            f"each level); {meeting} of {plural(self.n_tables, 'table')} of areas have at least "
+            f"{describe_share(self.share)} of their {self.whom} in good cells."
         )
 
     def __str__(self) -> str:
         """The forecast in a few lines, for a terminal."""
+        first = f"{self.whom.capitalize()} in good cells"
+        width = len(first)
+        meeting = self.meeting.text(lambda value: rounded(value, 3))
         lines = [
             f"Forecast for {plural(self.n_tables, 'table')} of areas from {self.counts.text}",
-            f"  People in good cells  {self.people.text(describe_share)}  (CV of at most "
+            f"  {first}  {self.people.text(describe_share)}  (CV of at most "
             f"{100 * self.limit:g} %; mean over the tables of each level)",
-            f"  Good cells            {self.cells.text(describe_share)}",
-            f"  Tables that meet      {self.meeting.text(lambda value: rounded(value, 3))} of "
-            f"{self.n_tables:,}  (at least {describe_share(self.share)} of an area's people in "
-            "good cells)",
+            f"  {'Good cells':{width}}  {self.cells.text(describe_share)}",
+            f"  {'Tables that meet':{width}}  {meeting} of {self.n_tables:,}  (at least "
+            f"{describe_share(self.share)} of an area's {self.whom} in good cells)",
         ]
         lines += [] if self.survey is None else [f"  {self.survey.text}"]
         lines += [f"  {said}" for said in self.counts.public.contradictions]
@@ -409,15 +418,15 @@ def area_forecast_by(
     return AreaForecast(plan, limit=limit, share=share, survey=design, drawn=drawn)
 
 
-def levels_for_reading(made: AreaForecast) -> pd.DataFrame:
-    """`by_level`, each figure with its range, as text."""
-    frame = made.by_level()
+def levels_for_reading(made: AreaForecast, whom: str | None = None) -> pd.DataFrame:
+    """`by_level`, each figure with its range, as text; whom: the word in heads, by default its."""
+    frame, whom = made.by_level(), whom or made.whom
     return pd.DataFrame(
         {
             "level": frame["level"],
             "areas": [f"{n:,}" for n in frame["areas"]],
-            "people of the median area": range_texts(frame, "size", _count),
-            "people in good cells": range_texts(frame, "people", describe_share),
+            f"{whom} of the median area": range_texts(frame, "size", _count),
+            f"{whom} in good cells": range_texts(frame, "people", describe_share),
             "good cells": range_texts(frame, "cells", describe_share),
             "tables that meet": range_texts(frame, "meeting", _count),
             "of tables": [f"{n:,}" for n in frame["tables"]],
@@ -432,7 +441,7 @@ def tables_for_reading(made: AreaForecast, most: int) -> pd.DataFrame:
         {
             "level": frame["level"],
             "table": frame["table"],
-            "people in good cells": range_texts(frame, "people", describe_share),
+            f"{made.whom} in good cells": range_texts(frame, "people", describe_share),
             "good cells": range_texts(frame, "cells", describe_share),
             "areas where it meets": range_texts(frame, "meeting", describe_share),
         }
@@ -447,7 +456,7 @@ def sizes_for_reading(made: AreaForecast) -> pd.DataFrame:
             "level": frame["level"],
             "areas of": frame["size"],
             "areas": range_texts(frame, "areas", _count),
-            "people in good cells": range_texts(frame, "people", describe_share),
+            f"{made.whom} in good cells": range_texts(frame, "people", describe_share),
         }
     )
 

@@ -129,6 +129,8 @@ class AreaMap:
     def describe(self) -> str:
         """How many shapes and areas were matched."""
         n_areas = int(np.diff(self.tree.starts)[self.tree.levels.index(self.level)])
+        if len(self.areas) == self.n_shapes == n_areas:
+            return f"All {plural(n_areas, 'area')} of the level {self.level} have a shape."
         return (
             f"{len(self.areas):,} of {plural(self.n_shapes, 'shape')} are areas of the level "
             f"{self.level}, by {self.by}; that level has {plural(n_areas, 'area')}."

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.common.numbers import exact_text
-from rpexplore.common.text import rounded, with_article, with_decimal_point
+from rpexplore.common.text import rounded, singular_noun, with_article, with_decimal_point
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import BudgetError
 from rpexplore.planning.part_plan import PartPlan
@@ -94,7 +94,8 @@ def with_privacy_unit(
 
 
 def with_noun(budget: Budget, noun: str | None) -> Budget:
-    """The same promise, with this word for who is protected; None: the usual one."""
+    """The same promise, with this word for who is protected, or its plural; None: the usual."""
+    noun = None if noun is None else singular_noun(noun)
     return budget.of_unit(unit_noun=noun, **dict(budget.stated))
 
 
@@ -196,9 +197,10 @@ def describe_guess(budget: Budget, plan: Plan | PartPlan | None = None) -> str:
         # What the plan costs is known when its noise is.
         rho = f"{rho} to {rounded(budget.largest.rho, 4, 'up')}, as the noise of the plan allows"
     guessed = "which of two records somebody has" if budget.replaces else "who is in the data"
+    unit = "" if budget.max_records_per_person is None else f", for {budget.unit}"
     return (
-        f"{epsilon}, {rho}, for {budget.unit}. Guesses {guessed}: "
-        f"at most **{_right(budget, plan)} %** right (50 % without)."
+        f"{epsilon}, {rho}{unit}. A guess at {guessed} is right at most "
+        f"**{_right(budget, plan)}\u00a0%** of the time (50\u00a0% by chance)."
     )
 
 

@@ -121,6 +121,7 @@ class DrawnAreas:
         is_plain = np.all(identity[tables.attribute_basis_index], axis=1)
         cells = np.minimum(tables.counted_cells, _MOST_CELLS).astype(np.int64)
         drawn = is_plain | (tables.counted_cells <= _MOST_ADDED_UP)
+        drawn &= ~tables.has_amounts  # what is summed is not known beforehand
         for row, own in enumerate(attributes):
             drawn[row] &= undrawn.isdisjoint(known.columns[list(own)].tolist())
         parts = tuple(of for of in parts if undrawn.isdisjoint(of.columns))
@@ -129,8 +130,8 @@ class DrawnAreas:
         asked = [of_level[drawn[of_level]] for of_level in asked]
         if not any(len(of_level) for of_level in asked):
             raise WorkloadError(
-                "None of the tables in areas can be forecast: their attributes have too many "
-                "values together."
+                "None of the tables in areas can be forecast: they have sums of amounts, weighted "
+                "counts, or attributes of too many values together."
             )
         chosen = [_evenly(of_level, MOST_TABLES) for of_level in asked]
         n_populations, most_cells, n_areas = _grain(
@@ -198,7 +199,10 @@ class DrawnAreas:
         if np.any(self.n_chosen < self.n_tables):
             said.append(f"Of each level, {MOST_TABLES} tables at most are looked at.")
         if n_left := int(np.sum(self.n_asked - self.n_tables)):
-            said.append(f"{plural(n_left, 'table')} of levels left out: too many cells.")
+            why = "too many cells"
+            if np.any(self.workload.tables.has_amounts):
+                why = f"{self.workload.tables.sums_noun}, or {why}"
+            said.append(f"{plural(n_left, 'table')} of levels left out: {why}.")
         return " ".join(said)
 
 

@@ -164,6 +164,34 @@ def describe_unevenness(accuracy: Accuracy, record_noun: str) -> str:
     )
 
 
+def headline(accuracy: Accuracy, record_noun: str) -> list[tuple[str, str, str]]:
+    """Label, value and caption of what matters most; of a plan that `is_even` they say little."""
+    found, measure = measures_of(accuracy), accuracy.measure
+    least, most = least_and_most_accurate(accuracy, 1)
+    figures = [
+        (
+            f"{which} accurate table",
+            f"{measure.symbol} = {measure.text(found[end])}",
+            f"±{rounded(frame['margin_95'].tolist()[0], 3)} {record_noun} (95 %), in "
+            f"{frame['table'][0]}",
+        )
+        for which, end, frame in (("Least", "largest", least), ("Most", "smallest", most))
+    ]
+    return [
+        *figures,
+        (
+            "Least vs most accurate",
+            f"{rounded(found['ratio'], 3, zeros=True)} times",
+            f"{describe_share(found['within_twice'])} of tables: at most twice",
+        ),
+        (
+            f"Gini index of {measure.symbol}",
+            rounded(found["gini"], 2, zeros=True),
+            "0: all tables equally accurate",
+        ),
+    ]
+
+
 def describe_measures(
     frame: pd.DataFrame, record_noun: str, measure: Measure = STANDARD_ERROR
 ) -> str:

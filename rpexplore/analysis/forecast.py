@@ -129,8 +129,13 @@ class Forecast:
     def criterion(self) -> str:
         """When a table is good enough, for a sentence."""
         if not self.rules:
-            return f"at least {describe_share(self.share)} of their people in good cells"
-        return "; ".join(rule.text for rule in self.rules)
+            return f"at least {describe_share(self.share)} of their {self.whom} in good cells"
+        return "; ".join(rule.text.replace("people", self.whom) for rule in self.rules)
+
+    @property
+    def whom(self) -> str:
+        """The word for those whom the tables count: "people", "households"."""
+        return self.plan.budget.counted
 
     def under(self, accuracy: Accuracy) -> "Forecast":
         """The same counts under another plan for the same tables."""
@@ -237,12 +242,10 @@ class Forecast:
         the lower end does not; "no"; "no rule": none is about it).
         """
         workload = self._accuracy.workload
-        held = np.flatnonzero(self._held) if places is None else places[self._held[places]]
-        people = np.quantile(self._people[held], RANGE, axis=1)
+        held, people, meets = self.people_by_table(
+            np.flatnonzero(self._held) if places is None else places
+        )
         cells = np.quantile(self._cells[held], RANGE, axis=1)
-        median, surely = (at_certainty(self._meet[held], certainty) for certainty in CERTAINTIES)
-        meets = np.where(surely, "yes", np.where(median, "open", "no"))
-        meets = np.where(self.judged[held], meets, "no rule")
         frame = pd.DataFrame(
             {
                 "table": all_titles(workload)[held] if places is None else titles(workload, held),
@@ -256,6 +259,17 @@ class Forecast:
             index=pd.Index(held, name="table_index"),
         )
         return frame.sort_values(["people_median", "people_low"], kind="stable")
+
+    def people_by_table(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """People in good cells of these tables, and whether they meet the rules, as of `tables`.
+
+        Returns: The tables that can be forecast, int64[n]; the ranges, float64[3, n]; texts.
+        """
+        held = places[self._held[places]]
+        people = np.quantile(self._people[held], RANGE, axis=1)
+        median, surely = (at_certainty(self._meet[held], certainty) for certainty in CERTAINTIES)
+        meets = np.where(surely, "yes", np.where(median, "open", "no"))
+        return held, people, np.where(self.judged[held], meets, "no rule")
 
     def by_group(self, attribute: str) -> pd.DataFrame:
         """For each value of an attribute how good the cells of its people are: who loses most.
@@ -434,12 +448,14 @@ class Forecast:
     def __str__(self) -> str:
         """The forecast in a few lines, for a terminal."""
         of = int(np.sum(self._held))
+        first = f"{self.whom.capitalize()} in good cells"
+        width = len(first)
         lines = [
             f"Forecast for {plural(of, 'table')} from {self.public_tables.text}",
-            f"  People in good cells  {self.people.text(describe_share)}  (CV of at most "
+            f"  {first}  {self.people.text(describe_share)}  (CV of at most "
             f"{100 * self.limit:g} %; mean over tables)",
-            f"  Good cells            {self.cells.text(describe_share)}",
-            f"  Tables that meet      {self.meeting.text(lambda value: f'{value:.0f}')} of "
+            f"  {'Good cells':{width}}  {self.cells.text(describe_share)}",
+            f"  {'Tables that meet':{width}}  {self.meeting.text(lambda value: f'{value:.0f}')} of "
             f"{int(np.sum(self.judged)):,}  ({self.criterion})",
         ]
         lines += [f"  {self.survey_text}"] if self.survey is not None else []
@@ -467,8 +483,8 @@ class Forecast:
         """The headline in a sentence."""
         n_meeting = self.meeting.text(lambda value: f"{value:,.0f}")
         return (
-            f"{self.people.text(describe_share)} of people are in good cells, with a coefficient "
-            f"of variation of at most {100 * self.limit:g} %; {n_meeting} of "
+            f"{self.people.text(describe_share)} of {self.whom} are in good cells, with a "
+            f"coefficient of variation of at most {100 * self.limit:g} %; {n_meeting} of "
             f"{plural(int(np.sum(self.judged)), 'table')} {self._meet_text}."
         )
 
@@ -553,7 +569,7 @@ class Forecast:
     def _share_of_cells(self, chosen: np.ndarray) -> np.ndarray:
         """Of all cells of these tables, those that are good: float64[n_populations]."""
         n_cells = self._accuracy.workload.cells[chosen]
-        return (self._cells[chosen] * n_cells[:, None]).sum(axis=0) / np.sum(n_cells)
+        return np.einsum("a,ab->b", n_cells, self._cells[chosen]) / np.sum(n_cells)
 
 
 def checked_share(share: float) -> float:

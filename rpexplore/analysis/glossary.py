@@ -66,7 +66,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "their figures says how good all other tables will be, which are as accurate as without a "
         "pilot.",
         "Public table": "Counts, or shares, that are published already, such as a census by age. "
-        "Forecasts agree with all public tables, and draw what none of them says.",
+        "Forecasts agree with all public tables, and simulate what none of them says.",
         "Expected counts": "How many records you expect in each cell, from public sources only: a "
         "total, or an earlier published table. They show what an error means; adaptive plans and "
         "weights for smooth tables depend on them.",
@@ -183,7 +183,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "counts, by the cell of the record. Below 100 %, budget is unused.",
         "Unused budget by cell": "What the records in a cell have left of the budget. You can "
         "count more about them at no cost.",
-        "Rehearsal": "A simulation before the run: made-up records, from the expected counts, are "
+        "Simulation": "Before the run: made-up records, from the expected counts, are "
         "measured with the plan's noise, and the tables compared with them. It reads no record "
         "and spends nothing.",
         "Adaptive plan": "A plan whose release selects, in rounds, what it measures more "

@@ -130,17 +130,14 @@ def marks(plan: TablePlan, forecast: Forecast | None, places: Iterable[int]) -> 
         found[place] = Mark(place, names[place], text, text, says, PLAIN, margin / largest)
     if forecast is None:
         return found
-    frame = forecast.tables(tables)
-    ends = frame[["people_low", "people_median", "people_high"]].to_numpy()
-    for place, row, meets in zip(
-        frame.index.tolist(), ends.tolist(), frame["meets"].tolist(), strict=True
-    ):
+    held, ends, verdicts = forecast.people_by_table(tables)
+    for place, row, meets in zip(held.tolist(), ends.T.tolist(), verdicts.tolist(), strict=True):
         people, kind = Range(*row), {"yes": GOOD, "open": OPEN}.get(meets)
         if kind is None:
             kind = HALF if people.median >= 0.5 else POOR
         full = people.text(describe_share)
         judged = "" if meets == "no rule" else f"; {_IN_WORDS[kind]}"
-        says = f"{names[place]}: {full} of people in good cells{judged}"
+        says = f"{names[place]}: {full} of {forecast.whom} in good cells{judged}"
         # "100" and "0" only where they are exact.
         share = people.median
         number = f"{100 * share:.0f}" if share in (0, 1) else f"{min(round(100 * share), 99)}"

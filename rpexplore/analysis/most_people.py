@@ -118,10 +118,11 @@ class MostPeople:
     @property
     def text(self) -> str:
         """What is gained, in a sentence."""
+        whom = self.budget.counted
         return (
-            f"Weights for most people in good cells (CV of at most {100 * self.limit:g} %), by a "
+            f"Weights for most {whom} in good cells (CV of at most {100 * self.limit:g} %), by a "
             f"forecast from {self.counts.public.text}: {self.people.text(describe_share)} of "
-            f"people, {self.before.text(describe_share)} with the weights as they were."
+            f"{whom}, {self.before.text(describe_share)} with the weights as they were."
         )
 
     # ---- inside

@@ -251,7 +251,8 @@ class CountsOfTables:
             own = slice(first, first + n_at_once)
             counts = self.counts[own]
             good = counts >= limits[own]
-            n_good = np.count_nonzero(good, axis=2) / good.shape[2]
+            # Not count_nonzero or mean: along so short an axis these take twice the time.
+            n_good = np.einsum("abc->ab", good.view(np.uint8), dtype=np.int32) / good.shape[2]
             if self.of_cells:
                 in_good = np.einsum("abc,abc->ab", counts, good, dtype=float)
                 people[own] = in_good / self._totals[own]
@@ -259,7 +260,8 @@ class CountsOfTables:
             else:
                 # Of m people in a cell of a count, one stands for n_records / m / count cells.
                 people[own] = n_good
-                n_cells_good = (good / counts).mean(axis=2, dtype=float) * n_records
+                n_cells_good = np.einsum("abc->ab", good / counts, dtype=float) / good.shape[2]
+                n_cells_good *= n_records
                 cells[own] = np.minimum(n_cells_good / n_cells[own, None], 1.0)
         return people, cells
 

@@ -63,12 +63,12 @@ class PublishedLine:
         part: Any = plan.part(self.kind)
         if isinstance(part, TablePlan):
             if forecast is not None and (people := forecast.people_in(self.rows)) is not None:
-                return people.text(describe_share), "of people in good cells"
+                return people.text(describe_share), f"of {forecast.whom} in good cells"
             margin = Z_95 * float(np.median(part.standard_errors[self.rows]))
             return f"±{rounded(margin, 3)}", "median margin, 95 %"
         if isinstance(part, AreaPlan):
             if in_areas is not None:
-                return in_areas.people.text(describe_share), "of people in good cells"
+                return in_areas.people.text(describe_share), f"of {in_areas.whom} in good cells"
             of_levels = part.accuracy()["margin_95"].to_numpy()
             low, high = (rounded(float(end), 3) for end in (of_levels.min(), of_levels.max()))
             return (f"±{low}" if low == high else f"±{low} to ±{high}"), "margins, 95 %"

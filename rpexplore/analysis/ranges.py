@@ -56,14 +56,15 @@ def range_texts(frame: pd.DataFrame, name: str, stated: Callable[[float], str]) 
     return [Range(*row).text(stated) for row in zip(*ends, strict=True)]
 
 
-def range_columns(frame: pd.DataFrame, title: str, last: str) -> pd.DataFrame:
+def range_columns(frame: pd.DataFrame, title: str, last: str, whom: str = "people") -> pd.DataFrame:
     """The rows of a forecast's frame for reading: each figure with its range, as text.
 
-    title: the column that says what a row is; last: another column, or a figure with its range
+    title: the column that says what a row is; last: another column, or a figure with its range;
+    whom: the word for those whom tables count
     """
 
     columns = {title: frame[title].astype(str).tolist()}
-    for name, heading in (("people", "people in good cells"), ("cells", "good cells")):
+    for name, heading in (("people", f"{whom} in good cells"), ("cells", "good cells")):
         if f"{name}_low" in frame:
             columns[heading] = range_texts(frame, name, describe_share)
     if last in frame:

@@ -8,7 +8,7 @@ that decide it, and their shadow prices.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -93,6 +93,7 @@ class RuleTargets:
     on_progress: Progress = no_progress
     drawn: DrawnCounts | None = None
     survey: SurveyDesign | None = None
+    _targets: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.rules:
@@ -127,12 +128,15 @@ class RuleTargets:
         NaN where no rule is about it; 0 where no budget is enough. certainty: instead of that of
         the rules
         """
-        targets = self.tables.targets.copy()
-        for rule, errors in self.errors_of_rules:
-            places = self.places(rule)
-            enough = at_certainty(errors, certainty or rule.certainty)
-            targets[places] = np.fmin(targets[places], enough)
-        return targets
+        if certainty not in self._targets:  # a page asks with every step of the budget
+            targets = self.tables.targets.copy()
+            for rule, errors in self.errors_of_rules:
+                places = self.places(rule)
+                enough = at_certainty(errors, certainty or rule.certainty)
+                targets[places] = np.fmin(targets[places], enough)
+            targets.flags.writeable = False
+            self._targets[certainty] = targets
+        return self._targets[certainty]
 
     @property
     def is_about_all(self) -> bool:

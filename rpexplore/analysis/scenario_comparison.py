@@ -208,7 +208,9 @@ class AreaOutcome:
         forecast = None
         if public is not None:
             drawn = DrawnAreas.of(plan.workload, public)
-            forecast = levels_for_reading(area_forecast_of_scenario(plan, drawn, scenario))
+            forecast = levels_for_reading(
+                area_forecast_of_scenario(plan, drawn, scenario), "people"
+            )
         return cls(plan.loss_value, plan.rho, level_accuracy(plan), forecast)
 
 

@@ -169,12 +169,14 @@ class TableSuggestions:
                the ones that make fewest other tables miss it, that cost these the fewest points of
                people, that surely meet it, that keep most cells; then more budget; then what helps
                and is not enough; leaving it out at last
+    whom       the word for those whom the table counts
     """
 
     table: Table
     title: str
     people: Range
     proposals: tuple[Proposal, ...]
+    whom: str = "people"
 
     def frame(self) -> pd.DataFrame:
         """One row a proposal, the best first; index: its number, from 1.
@@ -215,10 +217,10 @@ class TableSuggestions:
             {
                 "": [str(number) for number in frame.index],
                 "proposal": frame["proposal"].tolist(),
-                "people in good cells": people,
+                f"{self.whom} in good cells": people,
                 "meets": frame["meets"].tolist(),
                 "variance of others": [_signed(100 * v, " %") for v in frame["others_variance"]],
-                "their people": [_signed(100 * v, " points") for v in frame["others_people"]],
+                f"their {self.whom}": [_signed(100 * v, " points") for v in frame["others_people"]],
                 "of them meet": [_signed(round(v), "") for v in frame["others_meeting"]],
             }
         )
@@ -237,7 +239,7 @@ class TableSuggestions:
         }
 
     def __str__(self) -> str:
-        return f"{self.title}: {self.people.text(describe_share)} of people in good cells"
+        return f"{self.title}: {self.people.text(describe_share)} of {self.whom} in good cells"
 
 
 def suggestions(
@@ -436,6 +438,7 @@ class _Bench:
             title,
             Range.of(self.people[place]),
             tuple(sorted(useful, key=lambda one: one.rank)),
+            self.plan.budget.counted,
         )
 
     def _found(self, place: int, search: _Search, tried: list[Proposal]) -> list[Proposal]:

@@ -205,10 +205,15 @@ class TargetCounts:
 
 def target_counts(part: Any) -> TargetCounts:
     """How many targets a part of a plan meets."""
-    frame = part.accuracy()
-    met, required = (frame[name].eq(True) for name in ("met", "required"))
-    masks = (frame["target"].notna(), met, required, met & required)
-    return TargetCounts(*(int(mask.sum()) for mask in masks))
+    columns = part.accuracy_columns()
+    given = ~np.isnan(columns["target"])
+    if not np.any(given):  # as in most plans, whose pages ask with every step of the budget
+        return TargetCounts(0, 0, 0, 0)
+    met, required = (
+        np.equal(np.asarray(columns[name], dtype=object), True) for name in ("met", "required")
+    )
+    masks = (given, met, required, met & required)
+    return TargetCounts(*(int(np.count_nonzero(mask)) for mask in masks))
 
 
 def _with_unit(target: Target, number: str) -> str:

@@ -13,7 +13,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.table_text import attribute_title, title_of
 
-MOST_ROWS, MOST_COLUMNS = 8, 5
+MOST_ROWS, MOST_COLUMNS = 7, 4
 _MOST_CELLS = 20_000  # of a table whose cells are all gone through: 4 MB in 48 populations
 _ENDS = (0.05, 0.95)  # of the range over populations
 
@@ -68,10 +68,8 @@ class TypicalCounts:
             if self.n_columns > 1:
                 part += f", {len(self.columns)} of {self.n_columns:,} columns"
             part += "."
-        limits = " · ".join(
-            f"{letter}\u00a0≤\u00a0{100 * limit:g}\u00a0%" for letter, limit in FLAGS
-        )
-        return f"{whose}{part} CV: {limits} · E above; in brackets: not to publish."
+        limits = ", ".join(f"{100 * limit:g}" for _, limit in FLAGS)
+        return f"{whose}{part} A–E: CV up to {limits} %, above; in brackets: not to publish."
 
 
 def typical_counts(

@@ -251,18 +251,17 @@ def loss_from_options(loss: str | None, weighting: str | None, relative_to: str 
     return loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
 
 
-def workload_at_levels(
+def tables_at_levels(
     domain: "Domain",
     tree: "AreaTree",
     at_levels: Mapping[str, Mapping[str, Any]],
     other_targets: Sequence[str],
-) -> "AreaWorkload":
-    """Tables that are asked for by naming a level, such as municipality,sex,age.
+) -> "dict[str, Workload]":
+    """Tables that are asked for by naming a level, such as municipality,sex,age; by level.
 
     at_levels: as of `plan_inputs.split_by_level`; other_targets: of tables that have no other
     """
     from rpexplore.cli.inputs import with_other_target
-    from rpexplore.planning.areas.area_workload import AreaWorkload
     from rpexplore.workload.table_text import weight_from_text
     from rpexplore.workload.targets import parse_target
     from rpexplore.workload.workload import Workload
@@ -276,7 +275,7 @@ def workload_at_levels(
         targets = {table: parse_target(text) for table, text in asked["target"].items()}
         tables = tables.with_weights(weights).with_targets(targets)
         of_levels[level] = with_other_target(tables, other_targets)
-    return AreaWorkload.of_levels(tree, of_levels)
+    return of_levels
 
 
 def area_workload_from_options(
@@ -286,10 +285,12 @@ def area_workload_from_options(
     level: Sequence[str],
     level_weight: Sequence[str],
     lists: Path | None,
+    at_levels: "Mapping[str, Workload]",
 ) -> "AreaWorkload":
     """The tables of each level and list of areas: those of a preset, changed by options.
 
     level, level_weight: such as town=1, town=none; in place of town also one of the lists in a file
+    at_levels: tables of levels besides
     """
     from rpexplore.domain.named_areas import lists_of_areas
     from rpexplore.planning.areas.area_workload import PRESETS, AreaWorkload, same_tables
@@ -299,6 +300,9 @@ def area_workload_from_options(
         raise WorkloadError(f"A list of areas is called {shared[0]!r} like a level; rename it.")
     asked: dict[str, Workload | None] = {**PRESETS.get(preset, same_tables)(tree, tables)}
     _change_tables(asked, tables, (*tree.levels, *areas), level, level_weight)
+    for name, more in at_levels.items():
+        own = asked.get(name)
+        asked[name] = more if own is None else own | more
     areas = {name: areas[name] for name in areas if name in asked}
     if lists is not None and not areas:
         raise WorkloadError(

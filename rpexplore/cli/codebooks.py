@@ -34,11 +34,13 @@ def codebook_from_options(
     lengths: str | None,
     *,
     resource: str | None = None,
-    columns: str | None = None,
+    columns: dict[str, str] | None = None,
+    encoding: str | None = None,
+    language: str = "",
 ) -> "tuple[AreaTree | None, Domain]":
     """The attributes, and the areas of the codebook or of a file beside it; None for none.
 
-    columns: what those of a CSV file or a spreadsheet are: "attribute=Variable,code=Code"
+    columns: of a CSV file or a spreadsheet, as `roles_of_columns` has them
     """
     from rpexplore.domain.area_codebook import names_areas
     from rpexplore.domain.domain import Domain
@@ -46,7 +48,9 @@ def codebook_from_options(
     if areas is None and not names_areas(codebook):
         if level_names or separator is not None or lengths:
             raise WorkloadError("--level-names, --separator and --lengths go with --areas FILE.")
-        return None, Domain.load(codebook, resource, _roles(columns))
+        return None, Domain.load(codebook, resource, columns, encoding, language)
+    if encoding is not None:
+        raise WorkloadError("--encoding is not for codebooks beside areas; save them in UTF-8.")
     if columns is not None:
         raise WorkloadError(
             "--map goes with a codebook in a CSV file or a spreadsheet, and not beside areas; "
@@ -55,8 +59,11 @@ def codebook_from_options(
     return area_options.areas_from_options(codebook, areas, level_names, separator, lengths)
 
 
-def _roles(columns: str | None) -> dict[str, str] | None:
-    """The columns of a codebook by what they are, as `Domain.load` takes them."""
+def roles_of_columns(columns: str | None) -> dict[str, str] | None:
+    """The columns of a codebook by what they are, as `Domain.load` takes them.
+
+    columns: as typed, "attribute=Variable,code=Code"
+    """
     if columns is None:
         return None
     roles: dict[str, str] = {}

@@ -18,6 +18,7 @@ import click
 from rpexplore.cli.commands import Group
 from rpexplore.common.files import check_replaceable, write_whole
 from rpexplore.common.processes import Progress, no_progress, take_hangup
+from rpexplore.common.text import joined
 from rpexplore.errors import RpexploreError
 
 # Exit codes: 0 done; 1 a plan does not hold what it claims; 2 refused or failed; 130 stopped, 143
@@ -26,6 +27,7 @@ from rpexplore.errors import RpexploreError
 
 PROGRAM = "rpexplore"
 _MOST_SHOWN = 1200  # signs of an error
+_FEW_VERBS = 3  # that are named beside an option that another verb has
 _SIGNAL = 128  # and the number of a signal: a shell's exit code of what that signal has ended
 DEBUG = "RPEXPLORE_DEBUG"
 
@@ -101,6 +103,11 @@ def message_of(error: Any) -> str:
     if isinstance(error, click.ClickException):  # wrong usage
         context = getattr(error, "ctx", None)
         command = context.command_path if context else PROGRAM
+        if isinstance(error, click.NoSuchOption) and (verbs := _verbs_with(error)):
+            return (
+                f"{command} has no option {error.option_name!r}, but {joined(verbs)} "
+                f"{'has' if len(verbs) == 1 else 'have'} it; see {command} --help."
+            )
         return f"{error.format_message().rstrip('.')}; see {command} --help."
     if os.environ.get(DEBUG) == "1":
         traceback.print_exception(error)
@@ -117,6 +124,18 @@ def message_of(error: Any) -> str:
 
 
 # ---- text
+
+
+def _verbs_with(error: click.NoSuchOption) -> list[str]:
+    """The other verbs that have an option, if they are few."""
+    group = error.ctx.parent.command if error.ctx and error.ctx.parent else None
+    commands = group.commands.items() if isinstance(group, click.Group) else ()
+    verbs = [
+        f"{PROGRAM} {name}"
+        for name, command in commands
+        if any(error.option_name in parameter.opts for parameter in command.params)
+    ]
+    return verbs if len(verbs) <= _FEW_VERBS else []
 
 
 def open_closed_streams() -> None:

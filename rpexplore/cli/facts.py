@@ -210,6 +210,12 @@ def plan_text(plan: Plan | PartPlan, count: int | None) -> str:
     return "\n\n".join((plan.summary, *texts)).strip("\n")
 
 
+_SHADOW_PRICES = (
+    "The shadow price of a {item} is its share in what decides the objective: the larger it is, "
+    "the more the others would gain if it asked for less accuracy."
+)
+
+
 def part_text(part: Any, count: int | None) -> str:
     """What a part of a plan promises, with its first `count` items (None: as many as usual)."""
     columns = part.accuracy_columns()
@@ -223,6 +229,8 @@ def part_text(part: Any, count: int | None) -> str:
             f"\n… and {len(order) - count:,} more {items_of(part)}: --tables {len(order)} shows "
             "all, --csv FILE writes all."
         )
+    if "shadow price" in table:
+        after = "\n\n".join(filter(None, (_SHADOW_PRICES.format(item=part.item), after)))
     return "\n\n".join(filter(None, (str(part), before, table.strip("\n"), after)))
 
 

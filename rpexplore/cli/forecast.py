@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rpexplore.domain.survey import SurveyDesign
     from rpexplore.planning.plan import Plan
 
-_NAMES = {"areas": "areas", "counts": "counts", "rounds": "rounds_if_unbiased"}
 _ALIGNMENT = "><><>>>"  # of proposals
 _MOST_LISTED = 20  # tables, unless more are asked for
 
@@ -107,17 +106,18 @@ def forecast(
         return
     parts = []
     if made is not None and listed is not None:
-        parts += [str(made), _text(made.by_order(), "attributes", "meeting")]
+        parts += [str(made), _text(made.by_order(), "attributes", "meeting", made.whom)]
         first = listed.head(_MOST_LISTED if tables is None else tables)
         more = len(listed) - len(first)
         hint = f"\n… and {more:,} more: --tables {len(listed)} shows all, --csv FILE writes all."
         parts.append(
-            "Tables with the fewest people in good cells\n"
-            + _text(first, "table", "meets")
+            f"Tables with the fewest {made.whom} in good cells\n"
+            + _text(first, "table", "meets", made.whom)
             + (hint if more else "")
         )
     for name, frame in groups.items():
-        parts.append(f"People by {name}\n{_text(frame, 'value', 'count')}")
+        whom = plan.budget.counted
+        parts.append(f"{whom.capitalize()} by {name}\n{_text(frame, 'value', 'count', whom)}")
     say("\n\n".join([*parts, *(text for _, _, text in others)]))
     if csv is not None and listed is not None:
         say(f"All {len(listed):,} tables are in {csv}.")
@@ -136,19 +136,25 @@ def _other_parts(
     """Of areas, best guesses for them, own counts and adaptive tables: a name, facts, and text."""
     from rpexplore.analysis.forecast import public_tables_among
     from rpexplore.cli.facts import row_facts
-    from rpexplore.cli.publishable import guesses_of, guesses_text, text_of_part, usefulness_of_part
+    from rpexplore.cli.publishable import (
+        NAMES,
+        guesses_of,
+        guesses_text,
+        text_of_part,
+        usefulness_of_part,
+    )
     from rpexplore.domain.expected_counts import ExpectedCounts
 
     found: list[tuple[str, Any, str]] = []
     for part in (part for part in plan.parts if part.kind != "tables"):
         known = public_tables_among(part.domain, public)
         useful = usefulness_of_part(part, known, limit, share=share, totals=totals, design=survey)
-        found.append((_NAMES[part.kind], useful.to_json(), text_of_part(part, useful)))
+        found.append((NAMES[part.kind], useful.to_json(), text_of_part(part, useful)))
         if part.kind == "areas":
             # Of one public table its cells; of several what they agree on, the number of records.
             counts = [table.counts for table in known.tables if not table.is_shares]
             expected = counts[0] if len(counts) == 1 else ExpectedCounts.of_total(known.n_records)
-            guesses = guesses_of(plan, (expected, limit))
+            guesses = guesses_of(plan, (expected, limit), totals)
             if guesses is not None:
                 rows = row_facts(guesses)
                 found.append(("best_guesses_in_areas", rows, guesses_text(guesses)))
@@ -244,8 +250,8 @@ def suggest(
         say(f"Saved to {out}\nSHA-256 {saved.sha256}")
 
 
-def _text(frame: "pd.DataFrame", title: str, last: str) -> str:
+def _text(frame: "pd.DataFrame", title: str, last: str, whom: str) -> str:
     from rpexplore.analysis.ranges import range_columns
 
-    columns = range_columns(frame, title, last)
+    columns = range_columns(frame, title, last, whom)
     return text_table({str(name): column.tolist() for name, column in columns.items()})

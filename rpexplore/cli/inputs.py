@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rpexplore.cli.options import ExcessRecords
 from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.numbers import shown
-from rpexplore.common.text import joined
+from rpexplore.common.text import joined, singular_noun
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def budget_from_options(
         max_records_per_person=most if records_per_person is None else records_per_person,
         neighbours=neighbours or ADD_REMOVE,
         period=period,
-        unit_noun=unit_noun,
+        unit_noun=None if unit_noun is None else singular_noun(unit_noun),
         distinct=distinct,
     )
 
@@ -400,18 +400,20 @@ def questions(
     ]
 
 
-def with_groups(domain: "Domain", options: Sequence[str]) -> "Domain":
+def with_groups(domain: "Domain", options: Sequence[str], encoding: str | None = None) -> "Domain":
     """The domain with the groups of options such as region=regions.hrc."""
     from rpexplore.domain.hierarchy_file import HierarchyFile, with_hierarchy
 
     files = texts_by_attribute(domain, options, "--groups", "a file such as region=regions.hrc")
     for attribute, file in files.items():
-        hierarchy = HierarchyFile.parse(text_of(Path(file)), Path(file).name)
+        hierarchy = HierarchyFile.parse(text_of(Path(file), encoding), Path(file).name)
         domain = with_hierarchy(domain, attribute, hierarchy)
     return domain
 
 
-def with_public_values(domain: "Domain", options: Sequence[str]) -> "Domain":
+def with_public_values(
+    domain: "Domain", options: Sequence[str], encoding: str | None = None
+) -> "Domain":
     """The domain with values that occur in records, of options such as region=records.csv.
 
     Attributes that it has not yet are added; the others get these values in place of theirs.
@@ -433,7 +435,7 @@ def with_public_values(domain: "Domain", options: Sequence[str]) -> "Domain":
                 f"--public-values {option!r} must be an attribute, =, and a file of records, such "
                 "as region=records.csv."
             )
-        read = read_column_values(file, [name])
+        read = read_column_values(file, [name], encoding=encoding)
         if name in read.refused:
             raise DomainError(
                 f"The values of {name!r} are not taken from {file!r}: {read.refused[name]}; list "
@@ -460,13 +462,13 @@ def with_not_stated(domain: "Domain", names: Sequence[str]) -> "Domain":
     return with_not_stated(domain, chosen)
 
 
-def with_recodes(domain: "Domain", options: Sequence[str]) -> "Domain":
+def with_recodes(domain: "Domain", options: Sequence[str], encoding: str | None = None) -> "Domain":
     """The domain with the recodes of options such as municipality=old-new.csv."""
     from rpexplore.domain.recodes import recode_of_file, with_recode
 
     files = texts_by_attribute(domain, options, "--recode", "a file such as region=old-new.csv")
     for attribute, file in files.items():
-        recode = recode_of_file(text_of(Path(file)), Path(file).name)
+        recode = recode_of_file(text_of(Path(file), encoding), Path(file).name)
         domain = with_recode(domain, attribute, recode)
     return domain
 
@@ -494,8 +496,8 @@ def noisy_from_options(domain: "Domain", options: Sequence[str]) -> "list[NoisyM
 # ---- files
 
 
-def text_of(path: Path) -> str:
-    return utf8_text(_bytes_of(path), path.name, RpexploreError)
+def text_of(path: Path, encoding: str | None = None) -> str:
+    return utf8_text(_bytes_of(path), path.name, RpexploreError, encoding)
 
 
 def _bytes_of(path: Path) -> bytes:

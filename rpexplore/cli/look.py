@@ -86,7 +86,7 @@ def show(
             loaded.domain, design_effect, weight_cv, sampling_fraction, wanted
         )
         useful = usefulness_of(loaded, wanted, totals, design)
-        guesses = guesses_of(loaded, wanted)
+        guesses = guesses_of(loaded, wanted, totals)
         rows: Any = None  # text alone needs no frame: pandas would take half of the time
         items = items_of(loaded) if areas is None else "sums"
         if areas is not None:
@@ -387,7 +387,7 @@ def _counts(part: Any, count: int | None, on_progress: Progress) -> tuple[dict[s
 def _rounds(part: Any, count: int | None, on_progress: Progress) -> NoReturn:
     raise RpexploreError(
         "Nothing is promised of the accuracy of an adaptive plan beforehand, so there is nothing "
-        "to compare; `rpexplore rehearse` sets made-up tables beside those of a fixed plan."
+        "to compare; `rpexplore simulate` sets made-up tables beside those of a fixed plan."
     )
 
 

@@ -9,12 +9,13 @@ from rpexplore.cli.console import Verbs, heed_signals, open_closed_streams, say,
 from rpexplore.cli.counts import counts
 from rpexplore.cli.forecast import forecast, suggest
 from rpexplore.cli.look import compare, rewrite, show, verify
-from rpexplore.cli.plan import PlanCommand, plan
+from rpexplore.cli.plan import plan
 from rpexplore.cli.publish import publish, registry
 from rpexplore.cli.release import ledger, release
 from rpexplore.cli.report import approve, report, schema
+from rpexplore.cli.request_file import PlanCommand
 from rpexplore.cli.serve import app
-from rpexplore.cli.synthesize import rehearse, synthesize
+from rpexplore.cli.synthesize import simulate, synthesize
 from rpexplore.common.processes import forbid_core_dumps
 
 
@@ -29,7 +30,7 @@ def main() -> None:
 def program(version: Annotated[bool, Option(help="Print the version.")] = False) -> None:
     """Plan, inspect and run the release of noisy tables under differential privacy.
 
-    The way: schema, plan, show, forecast, suggest, compare, rehearse, verify, report, release,
+    The way: schema, plan, show, forecast, suggest, compare, simulate, verify, report, release,
     answer. Only release reads records; combine, postprocess, synthesize, publish and workbook work
     on what was released.
     """
@@ -57,7 +58,7 @@ for verb in (
     approve,
     rewrite,
     compare,
-    rehearse,
+    simulate,
     report,
     answer,
     release,

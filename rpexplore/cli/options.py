@@ -478,6 +478,20 @@ Encoding = Annotated[
     str | None,
     option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as a byte order mark says."),
 ]
+EncodingOfCodebook = Annotated[
+    str | None,
+    option(
+        "NAME",
+        "Of the text files read, such as windows-1252; UTF-8, or as a byte order mark says.",
+        "--encoding",
+    ),
+]
+LanguageOfCodebook = Annotated[
+    str,
+    option(
+        "CODE", "Of labels, such as de, of a DDI or PX file in several languages.", "--language"
+    ),
+]
 UnknownValues = Annotated[
     list[str] | None,
     option("A=V", "Count what is not in the codebook of attribute A as its value V; A may be *."),
@@ -571,7 +585,7 @@ CombineLedger = Annotated[
     option("LEDGER", "A ledger, to refuse releases that it knows to be of different records."),
 ]
 Nonnegative = Annotated[bool, flag("--nonnegative", "No cell below 0; all tables still agree.")]
-Rehearse = Annotated[bool, flag("--rehearse", "With a rehearsal of smooth tables.")]
+Simulate = Annotated[bool, flag("--simulate", "With a simulation of smooth tables.")]
 Smooth = Annotated[bool, flag("--smooth", "Best guesses by a model, with its error beside each.")]
 RoundTo = Annotated[
     int | None,

@@ -85,6 +85,10 @@ class PartsAsked:
         of_counts, named = _with_free(domain, of_counts, free, counts)
         at_levels, asked = split_by_level(domain, tree, asked)
         tables = areas = rounds = None
+        of_named_levels = {}
+        if at_levels and tree is not None:
+            others = [text for text in asked["target"] if inputs.is_target(text)]
+            of_named_levels = area_options.tables_at_levels(domain, tree, at_levels, others)
         if any(area_choice):
             detail, level, level_weight, lists = area_choice
             if tree is None:
@@ -92,20 +96,16 @@ class PartsAsked:
                     "--detail, --level, --level-weight and --lists are about areas, and the "
                     "codebook has none; name a file of areas with --areas."
                 )
-            if at_levels:
-                raise WorkloadError(
-                    "Say which tables areas have in one way: tables that name a level, or "
-                    "--detail, --level and --lists; leave one of them out."
-                )
             detail = detail or "same"
             of_levels = area_options.tables_from_options(domain, detail, **asked)
             areas = area_options.area_workload_from_options(
-                tree, of_levels, detail, level, level_weight, lists
+                tree, of_levels, detail, level, level_weight, lists, of_named_levels
             )
         else:
-            if at_levels and tree is not None:
-                others = [text for text in asked["target"] if inputs.is_target(text)]
-                areas = area_options.workload_at_levels(domain, tree, at_levels, others)
+            if of_named_levels and tree is not None:
+                from rpexplore.planning.areas.area_workload import AreaWorkload
+
+                areas = AreaWorkload.of_levels(tree, of_named_levels)
             if any(asked[key] not in (None, []) for key in _WAYS):
                 tables = inputs.workload_from_options(domain, **asked)
             else:

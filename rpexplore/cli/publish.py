@@ -58,13 +58,23 @@ Shares = Annotated[
     ),
 ]
 
+Records = Annotated[
+    str,
+    Option(
+        "--record-noun",
+        metavar="WORD",
+        help="What one record stands for, in the plural and in the language of the texts: "
+        "households, say; as in the plan, if left out.",
+    ),
+]
+
 PageLanguage = Annotated[
     str,
     Option(
         "--language",
         metavar="[en|de|fr|es]",
-        help="The language of all texts but those of the codebook, for html, crosstabs, px "
-        "and sdmx: English (else), German, French or Spanish.",
+        help="The language of all texts but those of the codebook, for html, crosstabs, px, sdmx "
+        "and jsonstat: English (else), German, French or Spanish.",
     ),
 ]
 
@@ -83,6 +93,7 @@ def publish(
     time_period: Time = "",
     shares: Shares = "",
     language: PageLanguage = "en",
+    record_noun: Records = "",
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -97,7 +108,7 @@ def publish(
     from rpexplore.results.formats.publishing import FORMATS, publish
     from rpexplore.results.formats.writers import DEFAULT
 
-    imprint = Imprint(title, publisher, license, agency, period, time_period)
+    imprint = Imprint(title, publisher, license, agency, period, time_period, record_noun)
     check_new(out)
     chosen = format or [DEFAULT]
     with progress("Reading the tables") as on_progress:

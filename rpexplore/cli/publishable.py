@@ -15,7 +15,7 @@ from rpexplore.domain.expected_counts import (
 )
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.survey import SurveyDesign
-from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
+from rpexplore.errors import RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,7 +159,7 @@ def usefulness_of_part(
 def usefulness_facts(useful: dict[str, Any]) -> dict[str, Any]:
     """What `usefulness_of` a plan found, in plain values, under a name that says of what."""
     return {
-        _NAMES[kind]: None if found is None else found.to_json() for kind, found in useful.items()
+        NAMES[kind]: None if found is None else found.to_json() for kind, found in useful.items()
     }
 
 
@@ -190,18 +190,20 @@ def text_of_part(part: "PartPlan", found: Any) -> str:
 # ---- best guesses for areas
 
 
-def guesses_of(plan: "Plan", wanted: tuple[ExpectedCounts, float] | None) -> "pd.DataFrame | None":
-    """The errors of best guesses for areas to expect, by level; None where there are none."""
-    part = plan.part("areas")
-    if wanted is None or part is None:
-        return None
-    from rpexplore.results.estimates.area_guess_errors import guess_errors_by_level
+def guesses_of(
+    plan: "Plan",
+    wanted: tuple[ExpectedCounts, float] | None,
+    totals: dict[int, float] | None = None,
+) -> "pd.DataFrame | None":
+    """The errors of best guesses for areas to expect, by level; None where there are none.
 
-    expected, cv_limit = wanted
-    try:
-        return guess_errors_by_level(part, expected, cv_limit=cv_limit)
-    except (ReleaseError, WorkloadError):  # such as of other bases, or counts that do not fit
+    totals: how many records areas hold
+    """
+    if wanted is None or plan.part("areas") is None:
         return None
+    from rpexplore.results.estimates.area_guess_errors import guess_errors_of
+
+    return guess_errors_of(plan, *wanted, totals)
 
 
 def guesses_text(errors: "pd.DataFrame | None") -> str:
@@ -233,7 +235,7 @@ def _text_of_tables(made: "Forecast") -> str:
     """The forecast in all, and by number of attributes."""
     from rpexplore.analysis.ranges import range_columns
 
-    columns = range_columns(made.by_order(), "attributes", "meeting")
+    columns = range_columns(made.by_order(), "attributes", "meeting", made.whom)
     table = text_table({str(name): column.tolist() for name, column in columns.items()})
     return f"{made}\n{table}"
 
@@ -256,7 +258,7 @@ def _text_of_rounds(useful: "RoundsForecast | None") -> str:
     return "\n".join(when_to_choose(useful))
 
 
-_NAMES = {
+NAMES = {  # of what is forecast of a part, in JSON
     "tables": "forecast", "areas": "forecast_in_areas", "counts": "publishable",
     "rounds": "forecast_if_unbiased",
 }  # fmt: skip

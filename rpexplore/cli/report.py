@@ -32,6 +32,8 @@ def schema(
     recode: options.Recode = None,
     public_values: options.PublicValues = None,
     not_stated: options.NotStated = None,
+    encoding: options.EncodingOfCodebook = None,
+    language: options.LanguageOfCodebook = "",
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
@@ -47,14 +49,17 @@ def schema(
     from rpexplore.domain.domain import describe_attributes_from_records
     from rpexplore.domain.values import describe_combinations
 
+    roles = codebooks.roles_of_columns(columns)
     with progress("Reading the codebook"):
         tree, domain = codebooks.codebook_from_options(
-            codebook, areas, level_names, separator, lengths, resource=resource, columns=columns
-        )
-    domain = inputs.with_public_values(domain, public_values or [])
+            codebook, areas, level_names, separator, lengths,
+            resource=resource, columns=roles, encoding=encoding, language=language,
+        )  # fmt: skip
+    domain = inputs.with_public_values(domain, public_values or [], encoding)
     domain = inputs.with_not_stated(domain, not_stated or [])
-    domain = inputs.with_recodes(inputs.with_groups(domain, groups or []), recode or [])
-    remarks = [] if tree is not None else remarks_on_codebook(codebook, resource)
+    domain = inputs.with_groups(domain, groups or [], encoding)
+    domain = inputs.with_recodes(domain, recode or [], encoding)
+    remarks = [] if tree is not None else remarks_on_codebook(codebook, resource, roles)
     if tree is not None and out is not None:
         remarks = [f"The areas are not in {out}; name their file to plan, by --areas."]
     if names := describe_attributes_from_records(domain):
@@ -107,7 +112,7 @@ def report(
     design_effect: forecast_options.DesignEffect = None,
     weight_cv: forecast_options.WeightCv = None,
     sampling_fraction: forecast_options.SamplingFraction = None,
-    rehearse: options.Rehearse = False,
+    simulate: options.Simulate = False,
     approval: options.Approvals = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -150,9 +155,9 @@ def report(
         else:
             loaded = load_plan(plan_file)
         tables = loaded.part("tables")
-        if rehearse and tables is None:
+        if simulate and tables is None:
             raise RpexploreError(
-                f"--rehearse is for smooth tables of a plan of tables, and {plan_file.name} is "
+                f"--simulate is for smooth tables of a plan of tables, and {plan_file.name} is "
                 f"{loaded.kind_text}; leave it out."
             )
         totals = totals_from_option(loaded, expected_areas)
@@ -172,14 +177,14 @@ def report(
             survey=survey,
             note=note,
             record_noun=record_noun,
-            rehearsal=rehearsed(tables, wanted, on_progress) if rehearse else None,
+            rehearsal=rehearsed(tables, wanted, on_progress) if simulate else None,
             board=notes,
             area_totals=totals,
             approvals=[Approval.load(path) for path in approval or []],
             design=design,
             outcome=outcome,
             public=named,
-            area_guesses=guesses_of(loaded, wanted),
+            area_guesses=guesses_of(loaded, wanted, totals),
             **counts,
         )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)

@@ -1,4 +1,4 @@
-"""The verbs that work with a model of the tables: synthesize, rehearse."""
+"""The verbs that work with a model of the tables: synthesize, simulate."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -159,13 +159,13 @@ def _synthesize_areas(folder: Path, out: Path, others: dict[str, object], *, as_
     say_result(as_json, facts, text)
 
 
-# ---- The verb that rehearses the smooth tables of a plan.
+# ---- The verb that simulates the smooth tables of a plan.
 
 
 # It imports what it needs itself, so that no other verb waits for it.
 
 
-def rehearse(
+def simulate(
     plan_file: options.PlanFile,
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
@@ -174,9 +174,9 @@ def rehearse(
 ) -> None:
     """Simulate smooth tables of a plan on made-up records.
 
-    A rehearsal before the run: how near unbiased, nonnegative and smooth tables would come, by
+    How near unbiased, nonnegative and smooth tables would come, by
     number of attributes. Records are made up from expected counts and measured with the plan's
-    noise; no real one is read, and nothing is spent. An adaptive plan is rehearsed beside smooth
+    noise; no real one is read, and nothing is spent. An adaptive plan is simulated beside smooth
     tables of a fixed plan of the same budget.
     """
     from rpexplore.analysis.hidden_deviations import could_hide, describe_could_hide

@@ -10,6 +10,7 @@ from rpexplore.errors import WorkloadError
 if TYPE_CHECKING:
     from rpexplore.cli.plan_inputs import PartsAsked
     from rpexplore.domain.domain import Domain
+    from rpexplore.workload.workload import Workload
 
 WeightColumn = Annotated[
     str | None,
@@ -117,20 +118,30 @@ class Weighting:
 
         if self.column is None:
             return asked
-        if asked.tables is None or asked.areas is not None:
-            raise WorkloadError(
-                "Tables in areas cannot be weighted; ask for tables that name no level of areas, "
-                "or leave --weight-column out."
-            )
-        known = asked.tables.domain.with_levels
-        unweighted = [table_from_text(known, text) for text in self.unweighted]
-        weighted = asked.tables.weighted_by(self.column, unweighted=unweighted)
-        return replace(asked, tables=weighted)
+        tables, areas = asked.tables, asked.areas
+        in_areas = None if areas is None else areas.tables
+        domain = next(one.domain for one in (tables, in_areas) if one is not None)
+        stay = [table_from_text(domain.with_levels, text) for text in self.unweighted]
+
+        def unweighted(own: "Workload | None", other: "Workload | None") -> list[Sequence[str]]:
+            """Those of one part; and those of neither, which are refused as that one's."""
+            return [table for table in stay if _holds(own, table) or not _holds(other, table)]
+
+        if tables is not None:
+            tables = tables.weighted_by(self.column, unweighted=unweighted(tables, in_areas))
+        if areas is not None:
+            areas = areas.weighted_by(self.column, unweighted=unweighted(in_areas, asked.tables))
+        return replace(asked, tables=tables, areas=areas)
 
     def note(self, domain: "Domain", asked: "PartsAsked") -> str | None:
         """That tables are not weighted though the codebook has weights; None otherwise."""
-        is_weighted = asked.tables is not None and asked.tables.is_weighted.any()
+        in_areas = None if asked.areas is None else asked.areas.tables
+        is_weighted = any(one.is_weighted.any() for one in (asked.tables, in_areas) if one)
         if is_weighted or not domain.weights:
             return None
         name = domain.names[domain.weights[0]]
         return f"Tables count records, unweighted; --weight-column {name} weights them."
+
+
+def _holds(workload: "Workload | None", table: Sequence[str]) -> bool:
+    return workload is not None and workload.find(workload.domain.positions(table)) is not None

@@ -15,6 +15,7 @@ import time
 import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from errno import ELOOP, ENAMETOOLONG
 from pathlib import Path
 from typing import Any
 
@@ -219,12 +220,24 @@ def file_bytes(
 
 
 def utf8_text(
-    content: bytes, source: str, error: type[RpexploreError], encoding: str = "utf-8-sig"
+    content: bytes,
+    source: str,
+    error: type[RpexploreError],
+    encoding: str | None = None,
+    *,
+    may_have_mark: bool = True,
 ) -> str:
     """The text of a file's bytes, without a byte order mark, which may say UTF-16.
 
+    encoding: what they are in without such a mark; UTF-8 if left out
+    may_have_mark: whether a byte order mark of UTF-8 is left out, and not part of the text
+
     Raises `error` for other encodings.
     """
+    if encoding is None or is_utf16(content) or content.startswith(codecs.BOM_UTF8):
+        encoding = UTF8 if may_have_mark else "utf-8"
+    else:
+        encoding = known_encoding(encoding, error)
     content = as_utf8(content)
     kind = kind_beside_text(content[:HEAD])
     if kind:
@@ -232,7 +245,25 @@ def utf8_text(
     try:
         return content.decode(encoding)
     except UnicodeDecodeError:
-        raise error(f"{source} is not UTF-8 text; save it as UTF-8.") from None
+        what = "UTF-8" if encoding.startswith("utf-8") else encoding
+        raise error(f"{source} is not {what} text; save it as UTF-8.") from None
+
+
+UTF8 = "utf-8-sig"
+"""UTF-8, with or without a byte order mark, as Python calls it."""
+
+
+def known_encoding(encoding: str, error: type[RpexploreError]) -> str:
+    """The encoding of texts as Python calls it; raises `error` for one that there is not."""
+    try:
+        known = codecs.lookup(encoding).name
+        if "a,b\n".encode(encoding).decode(encoding) != "a,b\n":
+            raise LookupError
+    except (LookupError, UnicodeError):  # none, or none of texts
+        raise error(
+            f"There is no encoding {encoding!r}; name one such as utf-8, utf-16 or windows-1252."
+        ) from None
+    return UTF8 if known in ("utf-8", UTF8) else known
 
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -417,3 +448,30 @@ def _identity() -> str:
                 return hashlib.sha256(f"rpexplore ledger {number}".encode()).hexdigest()[:16]
     # On Linux that is a container, whose host name changes.
     return "" if sys.platform == "linux" else re.sub(r"[^\w.-]", "-", platform.node())
+
+
+# ---- Paths that people type.
+
+
+def typed_path(typed: str) -> Path:
+    """A typed or pasted path; some file managers copy it with quotation marks around."""
+    typed = typed.strip()
+    if len(typed) > 1 and typed[0] == typed[-1] and typed[0] in "\"'":
+        typed = typed[1:-1]
+    return Path(os.path.expanduser(typed))
+
+
+def nearest_folder(path: Path) -> Path:
+    """The first thing above a path that exists; what is missing below it is made."""
+    return next(parent for parent in path.absolute().parents if os.path.exists(parent))
+
+
+def why_no_name(path: Path) -> str:
+    """Why there can be nothing of this name, whoever may write there; "" if there can."""
+    try:
+        os.lstat(path)
+    except ValueError:
+        return "it holds a NUL"
+    except OSError as error:
+        return os.strerror(error.errno) if error.errno in (ENAMETOOLONG, ELOOP) else ""
+    return ""

@@ -11,6 +11,8 @@ from rpexplore.errors import MissingExtraError, RpexploreError
 
 # ---- The optional extras of this package, as far as they are installed.
 
+RELEASES = Path("releases")  # where the app proposes to write them, below the current folder
+
 
 def require(package: str, extra: str, purpose: str) -> None:
     """Raise `MissingExtraError` unless a package can be imported.

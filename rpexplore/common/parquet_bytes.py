@@ -27,7 +27,6 @@ def parquet_bytes(columns: "Mapping[str, pa.Array]") -> bytes:
 def table_of_parquet(
     content: bytes,
     kinds: "Mapping[str, pa.DataType]",
-    n_rows: int | None,
     error: type[RpexploreError],
     *,
     optional: Collection[str] = (),
@@ -35,9 +34,9 @@ def table_of_parquet(
 ) -> "dict[str, pa.Array]":
     """The columns of a Parquet file, in the order and of the types they must have.
 
-    n_rows: None for any number above 0, up to `most_rows` if that is given. optional: columns that
-    may be left out. Raises `error`, which the caller completes with the file's name, for anything
-    else than so many rows of exactly these columns without missing values.
+    optional: columns that may be left out. Raises `error`, which the caller completes with the
+    file's name, for anything else than rows, at most `most_rows`, of exactly these columns without
+    missing values.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -51,8 +50,8 @@ def table_of_parquet(
                 f"it must have the columns {', '.join(wanted)}, got {shown(', '.join(names))}."
             )
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-        if file.metadata.num_rows != (n_rows or max(file.metadata.num_rows, 1)):
-            raise error(f"it must have {n_rows or 1:,} rows, got {file.metadata.num_rows:,}.")
+        if file.metadata.num_rows == 0:
+            raise error("it must have rows, got none.")
         if most_rows is not None and file.metadata.num_rows > most_rows:
             raise error(f"it can have {most_rows:,} rows, got {file.metadata.num_rows:,}.")
         if sum(group.total_byte_size for group in groups) > _MOST_BYTES:

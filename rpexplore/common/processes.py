@@ -13,9 +13,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib import import_module
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from rpexplore.common.server import server_settings
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
@@ -55,14 +57,21 @@ def part_of_progress(on_progress: Progress, start: float, end: float) -> Progres
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """A block, or with `@one_thread()` a function, whose linear algebra uses one thread."""
-    with _controller().limit(limits=1, user_api="blas"):
+def one_thread(*, with_scipy: bool = False) -> Iterator[None]:
+    """A block, or with `@one_thread()` a function, whose linear algebra uses one thread.
+
+    with_scipy: whether SciPy's is loaded first, as it must be where the block uses it: what is
+        loaded within the block is not limited
+    """
+    if with_scipy:
+        import_module("scipy.linalg")
+    with _controller("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"):
         yield
 
 
 @cache
-def _controller() -> "ThreadpoolController":
+def _controller(has_scipy: bool) -> "ThreadpoolController":
+    """Of all libraries that are loaded: SciPy's own comes with it, later than NumPy's."""
     # Not above: who counts on a cluster has no linear algebra.
     from threadpoolctl import ThreadpoolController
 
@@ -121,7 +130,7 @@ def in_order(
 T = TypeVar("T")
 _REPORTS = 0.2  # seconds between reports of progress, at which the work can be cancelled
 _START = "from rpexplore.common.processes import _serve; _serve()"
-_NICE = 10  # lower priority than the process that waits for it, whose pages come first
+_NICE = 10  # lower priority on a planning server, where the pages of others come first
 _LIFE_SIGN = 1.0  # seconds after which a process without a parent ends
 _CLEANING_UP = 5.0  # seconds that a process has to end what it has begun and delete its files
 
@@ -221,7 +230,8 @@ def _serve() -> None:
     """Do in a new process what its standard input says, and write the result to its output."""
     signal.signal(signal.SIGTERM, _clean_up)
     forbid_core_dumps()
-    if hasattr(os, "nice"):  # not on Windows
+    # In one's own app somebody waits: on a busy machine 1.8 s of work took 50 s at that priority.
+    if server_settings().planning_only and hasattr(os, "nice"):  # not on Windows
         os.nice(_NICE)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     # Whatever is printed on the way must not get between the bytes of the result.

@@ -6,9 +6,11 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import cache
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
@@ -124,6 +126,23 @@ def plural_noun(noun: str) -> str:
     if re.search("[^aeiou]y$", noun):
         return f"{noun[:-1]}ies"
     return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
+
+
+_SINGULARS = {"people": "person", "persons": "person", "children": "child", "men": "man"}
+_ENDS_IN_S = ("ss", "us", "is", "series", "species", "lens", "gas", "news", "canvas", "atlas")
+
+
+def singular_noun(noun: str) -> str:
+    """The singular of an English noun in the plural; others as they are."""
+    if noun in _SINGULARS:
+        return _SINGULARS[noun]
+    if noun.endswith("women"):
+        return f"{noun[:-2]}an"
+    if not noun.endswith("s") or noun.endswith(_ENDS_IN_S):
+        return noun
+    if re.search("[^aeiou]ies$", noun):
+        return f"{noun[:-3]}y"
+    return noun[:-2] if re.search("(ss|x|ch|sh)es$", noun) else noun[:-1]
 
 
 def with_article(noun: str) -> str:
@@ -317,29 +336,43 @@ def csv_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV text, each with the number of its last line; `error` for what is no CSV.
 
-    Empty lines behind the first one are left out. delimiter: None is the one of comma, semicolon,
-    tab and bar that makes most columns of the first line, the comma before others.
+    Empty lines behind the first one are left out. delimiter: None is the one that a first line
+    "sep=;" of Excel names, or else the one of comma, semicolon, tab and bar that makes most columns
+    of the first line that any of them splits, the comma before others.
     """
-
-    def n_columns(separator: str) -> int:
-        lines = io.StringIO(text, newline="")
-        try:
-            return len(next(csv.reader(lines, delimiter=separator, strict=True), []))
-        except csv.Error:  # told below where it is so with every separator
-            return 0
-
+    n_above = 0
     if delimiter is None:
-        delimiter = max((",", ";", "\t", "|"), key=n_columns)
+        stated = re.match(r'"?sep=([^\r\n])"?(\r\n|[\r\n])', text, re.IGNORECASE)
+        if stated is not None:
+            text, n_above = text[stated.end() :], 1
+        delimiter = stated[1] if stated else _separator_of(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         for row in reader:
             if row or reader.line_num == 1:
-                yield reader.line_num, row
+                yield reader.line_num + n_above, row
     except csv.Error as problem:
         raise error(
-            f"{source} is no usable CSV (line {reader.line_num}: {problem}); check that every "
-            "quote is closed."
+            f"{source} is no usable CSV (line {reader.line_num + n_above}: {problem}); check that "
+            "every quote is closed."
         ) from None
+
+
+def _separator_of(text: str) -> str:
+    """The one that splits the first line that any splits, of 20: titles stand above names."""
+    separators = (",", ";", "\t", "|")
+
+    def n_columns(separator: str) -> list[int]:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        sizes: list[int] = []
+        with suppress(csv.Error):  # told where the rows are read
+            sizes.extend(len(row) for row in islice(rows, 20))
+        return sizes
+
+    sizes = map(n_columns, separators)
+    lines = zip_longest(*sizes, fillvalue=0)
+    first = next((line for line in lines if max(line) > 1), (1,) * len(separators))
+    return separators[first.index(max(first))]
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:

@@ -41,8 +41,8 @@ def code_size(attribute: Attribute) -> int:
 def amount_ranges(domain: Domain, tables: Iterable[Sequence[int]]) -> dict[int, int]:
     """The range in steps of each attribute of amounts that tables hold, by its index.
 
-    Raises `DataError` for a table of two amounts of which none are weights, of an amount in areas,
-    or of amounts and weights whose products are too large for 64 bits.
+    Raises `DataError` for a table of two amounts of which none are weights, or of amounts and
+    weights whose products are too large for 64 bits.
     """
     indices = {index for table in tables for index in table}
     ranges = {
@@ -59,11 +59,6 @@ def amount_ranges(domain: Domain, tables: Iterable[Sequence[int]]) -> dict[int, 
                 f"{domain.names[held[1]]!r}; make a table for each."
             )
         _refuse_too_fine(domain, held, prod(ranges[index] for index in held))
-        if held and any(index >= len(domain) for index in table):
-            raise DataError(
-                f"The amounts of {domain.names[held[0]]!r} cannot be counted in areas; leave them "
-                "out of tables in areas."
-            )
     return ranges
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.common.text import joined
-from rpexplore.data.coding import as_text, distinct_values, of_known_type
+from rpexplore.data.arrow_values import as_text, distinct_values, of_known_type
 from rpexplore.data.source import Counts, check_column
 from rpexplore.domain.area_tree import AreaRange, AreaTree
 from rpexplore.errors import DataError

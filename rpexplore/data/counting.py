@@ -20,8 +20,8 @@ from rpexplore.data.amounts import (
     subsets,
 )
 from rpexplore.data.areas import AreaCoder, AreaCuts
-from rpexplore.data.coding import Declared, Faults, Takers, coders
-from rpexplore.data.persons import kept_records
+from rpexplore.data.coding import Coder, Declared, Faults, Takers, coders
+from rpexplore.data.persons import differing_codes, kept_records
 from rpexplore.data.source import COUNTING, Counts, PersonRule, Source, holding_sets
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import AttributeIndices, Domain
@@ -39,6 +39,7 @@ Amounts have codes of their own (`amounts`).
 
 # Of the time of a run with a rule for persons: what looking for them takes.
 _PERSONS_SHARE = 0.3
+_ATTRIBUTES_AT_ONCE = 20  # whose codes are kept of every record, in one to four bytes each
 
 
 class BatchSource(Source):
@@ -142,6 +143,44 @@ class BatchSource(Source):
         refuse_too_many(domain, tables, ranges, counts.n_records)
         on_progress(COUNTING, 1.0)
         return replace(counts, taken=faults.taken())
+
+    def differing(
+        self,
+        domain: Domain,
+        attributes: Sequence[int],
+        *,
+        person_rule: PersonRule,
+        universe: Universe | None,
+        n_persons: int,
+    ) -> set[int]:
+        """The attributes in which records of one person differ; all values in no category are one.
+
+        universe: which records are looked at. Raises `DataError` if the records are not of so many
+        persons any more.
+        """
+        declared, differing = self.declared_missing(), set[int]()
+        for first in range(0, len(attributes), _ATTRIBUTES_AT_ONCE):
+            own = attributes[first : first + _ATTRIBUTES_AT_ONCE]
+            names = [domain.names[index] for index in own]
+            has_decimal_commas = self.has_decimal_commas(names)
+            coding = coders(domain, own, declared, has_decimal_commas=has_decimal_commas)
+
+            def codes_of(
+                batch: pa.RecordBatch, coding: Mapping[int, Coder] = coding
+            ) -> list[np.ndarray]:
+                codes = (coder.signed_codes(batch.column(coder.name)) for coder in coding.values())
+                return [np.maximum(code, -1) for code in codes]
+
+            needed = list(dict.fromkeys([person_rule.column, *names]))
+            with self.readable(), closing(self._within(universe, needed)) as batches:
+                places, n_found = differing_codes(
+                    batches, person_rule, codes_of, no_progress, declared.get(person_rule.column)
+                )
+            if n_found != n_persons:
+                raise self._changed()
+            indices = list(coding)
+            differing |= {indices[place] for place in places}
+        return differing
 
     def _within(
         self, universe: Universe | None, names: Sequence[str]

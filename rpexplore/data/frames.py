@@ -18,7 +18,7 @@ from unicodedata import normalize
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.data.coding import as_stored, of_known_type, refuse_odd_kind
+from rpexplore.data.arrow_values import as_stored, of_known_type, refuse_odd_kind
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.source import Fingerprint, check_column
 from rpexplore.errors import DataError

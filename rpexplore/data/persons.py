@@ -1,7 +1,7 @@
 """Persons: which records are kept where one person may have only so many (`PersonRule`)."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.common.processes import Progress
-from rpexplore.data.coding import Declared, as_numbers, as_text, distinct_values, of_known_type
+from rpexplore.data.arrow_values import as_numbers, as_text, distinct_values, of_known_type
+from rpexplore.data.coding import Declared
 from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, PersonRule
 from rpexplore.domain.dates import BLANKS
 
@@ -130,46 +131,100 @@ def kept_records(
     Raises `DataError` for a record of nobody, for ids that leave it open who is who, and, where the
     rule refuses them, for more records of one person than it allows.
     """
-    parts: list[PersonKeys] = []
-    order = _Order()
-    for batch, share in batches:
-        column = batch.column(rule.column)
-        if declared is not None and declared.where(of_known_type(column)).any():
-            raise rule.error(OF_NOBODY)
-        part = person_keys(column)
-        for state in (OF_NOBODY, UNCLEAR):
-            if np.any(part.state == state):
-                raise rule.error(state)
-        parts.append(part)
-        if rule.order is not None:
-            order.add(batch.column(rule.order))
-        on_progress(COUNTING, share)
-    sizes = [len(part.state) for part in parts]
-    keys = [_concatenate([part.low for part in parts])]
-    if (high := _filled([part.high for part in parts], sizes)) is not None:
-        keys.insert(0, high)
-    writing = _filled([part.writing for part in parts], sizes)
-    parts.clear()
-    by_person = np.lexsort([*order.keys(), *keys])  # the last key first, ties as they come
-
-    def neighbours(distance: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Records of one person that lie so far apart in their order: later and earlier ones."""
-        for start in range(distance, len(by_person), _PIECE):
-            later = by_person[start : start + _PIECE]
-            earlier = by_person[start - distance :][: len(later)]
-            are_ones = np.all([key[later] == key[earlier] for key in keys], axis=0)
-            yield later[are_ones], earlier[are_ones]
-
-    if writing is not None:
-        for later, earlier in neighbours(1):
-            if np.any(writing[later] != writing[earlier]):
-                raise rule.error(UNCLEAR)
-    kept = np.ones(len(by_person), dtype=bool)
-    for later, _ in neighbours(rule.most):
+    persons = _Persons.of(batches, rule, on_progress, declared)
+    kept = np.ones(len(persons.records), dtype=bool)
+    for later, _ in persons.neighbours(rule.most):
         if rule.excess == "refuse" and len(later):
             raise rule.error(BEYOND)
         kept[later] = False
     return kept
+
+
+def differing_codes(
+    batches: Iterable[tuple[pa.RecordBatch, float]],
+    rule: PersonRule,
+    codes_of: Callable[[pa.RecordBatch], Sequence[np.ndarray]],
+    on_progress: Progress,
+    declared: Declared | None = None,
+) -> tuple[set[int], int]:
+    """Which codes differ between records of one person, and how many persons there are.
+
+    codes_of: some codes of each record of a batch. The others are as of `kept_records`, which
+    raises the same of ids.
+    """
+    parts: list[Sequence[np.ndarray]] = []
+
+    def read() -> Iterator[tuple[pa.RecordBatch, float]]:
+        for batch, share in batches:
+            parts.append(codes_of(batch))
+            yield batch, share
+
+    persons = _Persons.of(read(), replace(rule, order=None), on_progress, declared)
+    codes = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    n_persons, differing = len(persons.records), set[int]()
+    for later, earlier in persons.neighbours(1):
+        n_persons -= len(later)
+        differing |= {
+            place for place, own in enumerate(codes) if np.any(own[later] != own[earlier])
+        }
+    return differing, n_persons
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Persons:
+    """Records by the persons whose they are.
+
+    keys     int64[n_records] each, equal together only for records of one person
+    records  int64[n_records]: those of each person after each other, by the order of the rule
+    """
+
+    keys: list[np.ndarray]
+    records: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        batches: Iterable[tuple[pa.RecordBatch, float]],
+        rule: PersonRule,
+        on_progress: Progress,
+        declared: Declared | None,
+    ) -> "_Persons":
+        """Raises `DataError` for a record of nobody, and ids that leave it open who is who."""
+        parts: list[PersonKeys] = []
+        order = _Order()
+        for batch, share in batches:
+            column = batch.column(rule.column)
+            if declared is not None and declared.where(of_known_type(column)).any():
+                raise rule.error(OF_NOBODY)
+            part = person_keys(column)
+            for state in (OF_NOBODY, UNCLEAR):
+                if np.any(part.state == state):
+                    raise rule.error(state)
+            parts.append(part)
+            if rule.order is not None:
+                order.add(batch.column(rule.order))
+            on_progress(COUNTING, share)
+        sizes = [len(part.state) for part in parts]
+        keys = [_concatenate([part.low for part in parts])]
+        if (high := _filled([part.high for part in parts], sizes)) is not None:
+            keys.insert(0, high)
+        writing = _filled([part.writing for part in parts], sizes)
+        parts.clear()
+        # The last key first, ties as they come.
+        persons = cls(keys, np.lexsort([*order.keys(), *keys]))
+        if writing is not None:
+            for later, earlier in persons.neighbours(1):
+                if np.any(writing[later] != writing[earlier]):
+                    raise rule.error(UNCLEAR)
+        return persons
+
+    def neighbours(self, distance: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Records of one person that lie so far apart in their order: later and earlier ones."""
+        for start in range(distance, len(self.records), _PIECE):
+            later = self.records[start : start + _PIECE]
+            earlier = self.records[start - distance :][: len(later)]
+            are_ones = np.all([key[later] == key[earlier] for key in self.keys], axis=0)
+            yield later[are_ones], earlier[are_ones]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -61,9 +61,7 @@ def tree_of_parquet(content: bytes, levels: Sequence[str], sizes: Sequence[int])
         )
     kinds = {"parent": pa.int32(), "code": pa.string(), "name": pa.string(), "empty": pa.bool_()}
     optional = {"name", "empty"}
-    table = table_of_parquet(
-        content, kinds, None, DomainError, optional=optional, most_rows=MAX_AREAS
-    )
+    table = table_of_parquet(content, kinds, DomainError, optional=optional, most_rows=MAX_AREAS)
     n_areas, n_rows = sum(sizes), len(table["parent"])
     is_empty = np.zeros(n_rows, dtype=bool)
     if "empty" in table:

@@ -1,29 +1,26 @@
-"""Codebook files: Frictionless Table Schema JSON and plain CSV, to and from attributes."""
+"""Codebook files: Frictionless Table Schema JSON, to and from attributes."""
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from itertools import chain
 from typing import Any
 
 from rpexplore.common.json_fields import refusing
-from rpexplore.common.numbers import shown, shown_few, shown_value, whole_number
-from rpexplore.common.text import csv_rows, csv_text
+from rpexplore.common.numbers import shown_few, shown_value, whole_number
 from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MAX_ATTRIBUTES, MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.codebook_properties import (
     CONSTRAINTS,
-    CSV,
     FIELD,
     FORMAT_OF_NUMBERS,
     refuse_what_is_said,
 )
 from rpexplore.domain.dates import YEAR_AND_MONTH, stated_limit
-from rpexplore.domain.levels import LEVELS, MOST_GROUPED, levels_from_json
+from rpexplore.domain.levels import MOST_GROUPED, levels_from_json
 from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers, Numbers
 from rpexplore.domain.recodes import recode_of_field, recoded
 from rpexplore.errors import DomainError
@@ -39,10 +36,6 @@ from rpexplore.errors import DomainError
 # the limits of amounts, `bounds`, with their `unit` and `decimals`, and whether they are survey
 # `weights`. One more, `impossible`, belongs to the schema: see `Domain.from_schema`. What becomes
 # of all properties is in `codebook_properties`.
-#
-# The CSV codebook has the columns attribute, value, label and group (the last two may be left out),
-# one row a category; it describes categories only. The column group holds the path of groups that
-# the value lies in: "South > East". A row whose value is empty is refused.
 
 
 _MOST_MISSING = 1_000  # values for the whole table; programs know a few
@@ -77,7 +70,7 @@ def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[A
             )
     attributes, n_grouped = [], 0
     for number, field in enumerate(fields, start=1):
-        attributes.append(_attribute_from_field(field, number, of_all))
+        attributes.append(attribute_from_field(field, number, of_all))
         n_grouped += len(attributes[-1].levels) * attributes[-1].size
         if n_grouped > MOST_GROUPED:
             raise DomainError(
@@ -94,189 +87,6 @@ def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
     }
 
 
-def attributes_from_csv(
-    text: str, source: str, named: Mapping[str, str] | None = None
-) -> list[Attribute]:
-    """The attributes of a CSV codebook text; `source` is named in errors.
-
-    named: "attribute", "value", "label", "group" -> the column that is that, where columns have
-    other names; others are then passed over, and an attribute holds for the rows below its name.
-    """
-    rows = csv_rows(text, source, DomainError, delimiter=None)
-    _, header = first = next(rows, (1, []))
-    heads = {column.strip().lower() for column in header}
-    if named is None and heads >= VARIABLES and not {"attribute", "value"} <= heads:
-        return attributes_of_variables(chain([first], rows), source)
-    return attributes_of_rows(chain([first], rows), source, named)
-
-
-def attributes_of_rows(
-    rows: Iterator[tuple[int, Sequence[str]]], source: str, named: Mapping[str, str] | None = None
-) -> list[Attribute]:
-    """The attributes of rows with one value each, of which the first names the columns.
-
-    rows: each with the number of its line
-    """
-    _, header = next(rows, (1, []))
-    columns = [column.strip().lower() for column in header]
-    if named is not None:
-        columns = _renamed(header, named, source)
-    if "attribute" not in columns or "value" not in columns:
-        raise DomainError(
-            f"{source} must have a header with the columns attribute, value and (if wanted) "
-            f"label, got {shown(', '.join(columns)) or 'no header'}."
-        )
-    for column in ("attribute", "value", "label", "group"):
-        if columns.count(column) > 1:
-            raise DomainError(f"{source} has the column {column} twice; keep one of them.")
-    if named is None:
-        with refusing(DomainError, f"{source}, header"):
-            refuse_what_is_said(dict.fromkeys(columns, "column"), CSV)
-    above = ""
-    values: dict[str, list[tuple[str, str, list[str]]]] = {}  # value, label and groups
-    for number, cells in rows:
-        if len(cells) > len(columns):
-            raise DomainError(
-                f"{source}, line {number}: there are more values than columns; put texts that hold "
-                "a comma in quotes."
-            )
-        # Values are kept to the letter, blanks included: records must match them.
-        row = dict.fromkeys(columns, "") | dict(zip(columns, cells, strict=False))
-        name, value, path = row["attribute"], row["value"], row.get("group", "")
-        if named is not None:
-            name = above = name.strip() or above
-            if not value.strip():  # the row of the name itself
-                continue
-        if not name.strip() or not value.strip():
-            raise DomainError(
-                f"{source}, line {number}: every row needs an attribute and a value, got attribute "
-                f"{name!r} and value {value!r}."
-            )
-        groups = path.split(LEVELS) if path.strip() else []
-        values.setdefault(name, []).append((value, row.get("label") or value, groups))
-        check_number(len(values))
-    if not values:
-        raise DomainError(f"{source} has a header but no rows; list one category a row.")
-    attributes = []
-    for name, listed in values.items():
-        stored, labels, groups = zip(*listed, strict=True)
-        with refusing(DomainError, f"Attribute {name!r}"):
-            categories = Categories(stored, labels)
-        attributes.append(Attribute(name, categories, groups=groups))
-    return attributes
-
-
-VARIABLES = frozenset({"name", "values"})
-"""Columns of a table with one row an attribute."""
-
-_RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+?)\s*(?:step\s+(.+?)\s*)?")
-
-
-def attributes_of_variables(
-    rows: Iterator[tuple[int, Sequence[str]]], source: str
-) -> list[Attribute]:
-    """The attributes of rows with one attribute each, of which the first names the columns.
-
-    The columns are name, values and, if wanted, type, label and missing. Values are a range (0..99,
-    2026-01-01..2026-12-31 step month), edges of bins (type bins: 0; 500; 1000), limits of amounts
-    (type amounts: 0..200000), or a list (F=Female; M=Male) with semicolons, or else with commas.
-    """
-    attributes = []
-    for number, row in _variables(rows):
-        name, values = row.get("name", "").strip(), row.get("values", "").strip()
-        if not name and not values:
-            continue
-        with refusing(DomainError, f"{source}, line {number}"):
-            if values:
-                attributes.append(_attribute_from_field(_field_of_variable(row), number, {}))
-    return attributes
-
-
-def labels_of_variables(rows: Iterator[tuple[int, Sequence[str]]]) -> dict[str, str]:
-    """{name: label} of the same rows, "" for no label."""
-    return {
-        name: (row.get("label") or row.get("title") or "").strip()
-        for _, row in _variables(rows)
-        if (name := row.get("name", "").strip())
-    }
-
-
-def _variables(rows: Iterator[tuple[int, Sequence[str]]]) -> Iterator[tuple[int, dict[str, str]]]:
-    _, header = next(rows, (1, []))
-    columns = [column.strip().lower() for column in header]
-    for number, cells in rows:
-        yield number, dict(zip(columns, cells, strict=False))
-
-
-def _field_of_variable(row: Mapping[str, str]) -> dict[str, Any]:
-    """The field of a Table Schema that a row stands for."""
-    field: dict[str, Any] = {"name": row["name"].strip()}
-    if label := (row.get("label") or row.get("title") or "").strip():
-        field["title"] = label
-    kind, text = row.get("type", "").strip().lower(), row["values"].strip()
-    if missing := _listed_values(row.get("missing", "")):
-        field["missingValues"] = [
-            {"value": value, "label": label} if label != value else value
-            for value, label in missing.items()
-        ]
-    span = _RANGE.fullmatch(text)
-    if kind == "bins":
-        return field | {"bins": [_number(edge) for edge in _listed_values(text)]}
-    if span is None:
-        listed = _listed_values(text)
-        field["constraints"] = {"enum": list(listed)}
-        field["categories"] = [{"value": value, "label": label} for value, label in listed.items()]
-        return field | {"type": "number" if kind == "number" else "string"}
-    low, high, step = span.groups()
-    if kind == "amounts":
-        return field | {"type": "number", "bounds": [low, high]}
-    if kind in DATES or not re.fullmatch(r"[+-]?[0-9]+", low):
-        constraints = {"minimum": low, "maximum": high} | ({"step": step} if step else {})
-        return field | {"type": kind if kind in DATES else "date", "constraints": constraints}
-    constraints = {"minimum": _number(low), "maximum": _number(high)}
-    return field | {
-        "type": "integer",
-        "constraints": constraints | ({"step": _number(step)} if step else {}),
-    }
-
-
-def _listed_values(text: str) -> dict[str, str]:
-    """{value: label} of a list such as "F=Female; M=Male"; the value itself for no label."""
-    separator = next((sign for sign in ("\n", ";", "|") if sign in text), ",")
-    listed: dict[str, str] = {}
-    for item in filter(None, (item.strip() for item in text.split(separator))):
-        value, _, label = item.partition("=")
-        if value.strip() in listed:
-            raise DomainError(f"the value {value.strip()!r} is listed twice; keep one of them.")
-        listed[value.strip()] = label.strip() or value.strip()
-    return listed
-
-
-def _number(text: str) -> int | float | str:
-    """A number as JSON has it; the text itself where it is none."""
-    try:
-        return int(text)
-    except ValueError:
-        try:
-            return float(text)
-        except ValueError:
-            return text
-
-
-def _renamed(header: Sequence[str], named: Mapping[str, str], source: str) -> list[str]:
-    """The columns by what they are; those that are nothing by names that no column has."""
-    columns = [f"{number}" for number in range(len(header))]
-    given = [column.strip() for column in header]
-    for role, column in named.items():
-        if given.count(column.strip()) != 1:
-            raise DomainError(
-                f"{source} must have the column {column!r} once, which is to be the {role}; it has "
-                f"{shown_few(given)}."
-            )
-        columns[given.index(column.strip())] = role
-    return columns
-
-
 def check_number(n_attributes: int) -> None:
     if n_attributes > MAX_ATTRIBUTES:
         raise DomainError(
@@ -285,37 +95,7 @@ def check_number(n_attributes: int) -> None:
         )
 
 
-def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
-    """The CSV codebook of the attributes: categories only, no titles; refuses grouped numbers."""
-    grouped = ["group"] if any(attribute.groups for attribute in attributes) else []
-    rows = [["attribute", "value", "label", *grouped]]
-    for attribute in attributes:
-        values = attribute.values
-        if isinstance(values, Integers) and values.step == 1 and not values.missing:
-            values = Categories(tuple(attribute.labels()))
-        if not isinstance(values, Categories):
-            raise DomainError(
-                f"Attribute {attribute.name!r} groups numbers, has amounts, dates or a cell for "
-                "missing ones, which a CSV codebook cannot say; save the domain as .json."
-            )
-        if attribute.levels:
-            raise DomainError(
-                f"Attribute {attribute.name!r} has levels, which a CSV codebook cannot say; save "
-                "the domain as .json."
-            )
-        if values.spellings or values.are_numbers:
-            raise DomainError(
-                f"Attribute {attribute.name!r} says how its values may be written in records, "
-                "which a CSV codebook cannot say; save the domain as .json."
-            )
-        paths = attribute.groups or ((),) * attribute.size
-        for value, label, path in zip(values.values, values.labels, paths, strict=True):
-            group = [LEVELS.join(path)] if grouped else []
-            rows.append([attribute.name, value, "" if label == value else label, *group])
-    return csv_text(rows)
-
-
-def _attribute_from_field(field: Any, number: int, missing_in_all: dict[str, str]) -> Attribute:
+def attribute_from_field(field: Any, number: int, missing_in_all: dict[str, str]) -> Attribute:
     if not has_name(field):
         raise DomainError(f'Field {number} of the schema must be an object with a text "name".')
     name = field["name"]

@@ -8,7 +8,7 @@ from rpexplore.common.files import as_utf8, utf8_text
 from rpexplore.common.numbers import shown
 from rpexplore.common.spreadsheets import numbered, sheets_of, spreadsheet_kind
 from rpexplore.common.text import csv_rows
-from rpexplore.domain.codebook import attributes_from_csv
+from rpexplore.domain.codebook_rows import attributes_from_csv
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.table_codebooks import codebook_of_sheets
 from rpexplore.errors import DomainError

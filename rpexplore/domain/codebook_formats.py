@@ -205,7 +205,10 @@ def dictionary_kind(head: bytes, filename: str) -> str:
 
 
 def draft_of_file(
-    content: bytes | Path, filename: str, columns: Mapping[str, str] | None = None
+    content: bytes | Path,
+    filename: str,
+    columns: Mapping[str, str] | None = None,
+    language: str = "",
 ) -> Draft:
     """The codebook in a file of a kind that has one.
 
@@ -213,6 +216,7 @@ def draft_of_file(
         content: What it holds, or where it is.
         filename: What errors call it; its ending counts where there is no path.
         columns: Of a spreadsheet, what its columns are, as of `Domain.load`.
+        language: Of labels, of a DDI codebook or a PX file in several: "de"; else its first.
 
     Raises:
         DomainError: For one that cannot be read. Of a file of records none is read.
@@ -229,9 +233,9 @@ def draft_of_file(
         draft = codebook_of_sheets(content, f"{filename}", columns)
         return Draft(draft.domain, draft.without_values, draft.remarks)
     if ending.lower() == ".px":
-        draft = codebook_of_px(content, filename)
+        draft = codebook_of_px(content, filename, language)
         return Draft(draft.domain, draft.without_values, draft.remarks)
-    return draft_of(variables_of_ddi(content, filename))
+    return draft_of(variables_of_ddi(content, filename, language))
 
 
 def refuse_large(size: int, filename: str) -> None:
@@ -264,6 +268,7 @@ def _head(content: bytes | Path, filename: str) -> bytes:
 
 
 ROOT = "codeBook"
+_LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"  # as the parser writes xml:lang
 _SYSTEM_MISSING = ("sysmiss", "system missing", ".")
 _MOST_RANGES = 100  # of missing values of a variable; each is compared with all its categories
 _MOST_IN_RANGE = 100  # numbers that are listed one by one
@@ -273,12 +278,14 @@ _MOST_DEEP = (
 _KINDS = {"numeric": "numbers", "character": "text"}
 
 
-def variables_of_ddi(content: bytes, name: str) -> list[Variable]:
+def variables_of_ddi(content: bytes, name: str, language: str = "") -> list[Variable]:
     """The variables of the codebook; `name` is what errors call it.
+
+    language: of labels that are there in several, "de"; the first where it is not among them
 
     Raises `DomainError` for what is no DDI-Codebook, has no variable, or declares entities.
     """
-    reader = _Reader(name)
+    reader = _Reader(name, language)
     # Nothing outside is ever opened: expat leaves that to a handler, and here is none.
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
@@ -322,13 +329,14 @@ class _Said:
 class _Reader:
     """Takes the variables from the events of a parser."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, language: str) -> None:
         self.variables: list[_Said] = []
         self._name = name
         self._path: list[str] = []  # names of the open elements, without their namespaces
         self._text: list[str] | None = None  # of an element whose text is wanted
         self._value, self._label, self._is_missing, self._id = "", "", False, ""
         self._members: list[str] = []  # IDs of what is in a group
+        self._language, self._is_wanted = language.lower(), False  # of the label that is read
 
     def refuse_entity(self, *_: object) -> None:
         raise DomainError(
@@ -367,6 +375,8 @@ class _Reader:
                 self.variables[-1].form = attributes.get("type", "")
             case ["var" | "catgryGrp", "labl"] | ["catgry", "labl" | "catValu"]:
                 self._text = []
+                stated = attributes.get(_LANGUAGE, "").lower()
+                self._is_wanted = bool(self._language) and stated.split("-")[0] == self._language
 
     def text(self, text: str) -> None:
         if self._text is not None:
@@ -377,11 +387,12 @@ class _Reader:
         self._path.pop()
         text = "".join(self._text or ())
         match path:
-            # Of labels in several languages the first is taken.
+            # Of labels in several languages the wanted one is taken, or else the first.
             case ["var", "labl"]:
-                self.variables[-1].label = self.variables[-1].label or text
+                before = "" if self._is_wanted else self.variables[-1].label
+                self.variables[-1].label = before or text
             case ["catgry" | "catgryGrp", "labl"]:
-                self._label = self._label or text
+                self._label = text if self._is_wanted else self._label or text
             case ["catgry", "catValu"]:
                 self._value = text.strip()
             case ["var", "catgry"]:

@@ -20,7 +20,7 @@ from rpexplore.common.files import file_bytes, utf8_text, write_whole
 from rpexplore.common.numbers import read_only, shown, shown_few, whole_number
 from rpexplore.common.spreadsheets import spreadsheet_kind
 from rpexplore.common.text import begins_formula, joined
-from rpexplore.domain import codebook
+from rpexplore.domain import codebook, codebook_rows
 from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
@@ -132,6 +132,8 @@ class Domain:
         path: str | Path,
         resource: str | None = None,
         columns: Mapping[str, str] | None = None,
+        encoding: str | None = None,
+        language: str = "",
     ) -> "Domain":
         """Read a codebook: Frictionless Table Schema (.json) or attribute,value,label (.csv).
 
@@ -142,6 +144,9 @@ class Domain:
         resource: the table of a Data Package, where it holds several
         columns: what columns of a CSV file are, if they have other names: "attribute", "value",
         "label", "group" -> its name
+        encoding: of text files, such as "windows-1252"; UTF-8 if left out, or as a byte order mark
+        says
+        language: of labels, of a DDI codebook or a PX file in several: "de"; the first if left out
 
         Raises `DomainError` if the file is missing, of another kind, or not usable.
         """
@@ -157,7 +162,7 @@ class Domain:
         if kind:
             if resource is not None:
                 raise DomainError(f"{Path(path).name} is no Data Package; name none of its tables.")
-            draft = draft_of_file(Path(path), f"The codebook {str(path)!r}", columns)
+            draft = draft_of_file(Path(path), f"The codebook {str(path)!r}", columns, language)
             if not draft.domain.attributes:
                 raise DomainError(
                     f"The {kind} {str(path)!r} has no variable with two labelled values or more; "
@@ -165,7 +170,7 @@ class Domain:
                 )
             return draft.domain
         source = f"The codebook {str(path)!r}"
-        text = utf8_text(file_bytes(path, source, DomainError), source, DomainError)
+        text = utf8_text(file_bytes(path, source, DomainError), source, DomainError, encoding)
         return cls.parse(text, Path(path).name, resource, columns)
 
     @classmethod
@@ -189,7 +194,7 @@ class Domain:
         if ending in CSV_ENDINGS and resource is not None:
             raise DomainError(f"{filename} is no Data Package; name none of its tables.")
         if ending in CSV_ENDINGS:
-            return cls(tuple(codebook.attributes_from_csv(text, filename, columns)))
+            return cls(tuple(codebook_rows.attributes_from_csv(text, filename, columns)))
         raise DomainError(
             "A codebook must end in .json (Frictionless Table Schema), .csv, .xlsx or .ods "
             "(attribute,value,label), .xml (DDI), .px, or be a file of SPSS, Stata or SAS, got "
@@ -277,7 +282,7 @@ class Domain:
                     f"The codebook states {describe_combinations(self.impossible)}, which a CSV "
                     "codebook cannot say; save the domain as .json."
                 )
-            return codebook.csv_from_attributes(self.attributes)
+            return codebook_rows.csv_from_attributes(self.attributes)
         raise DomainError(f"A codebook must end in .json or .csv, got {filename!r}.")
 
     @cached_property

@@ -8,6 +8,7 @@ one kind are distinct: those of values, of ranges, and of all up to one.
 import re
 import sys
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -30,11 +31,14 @@ from rpexplore.domain.dates import (
     label_up_to,
     reading_of,
     stated_day,
+    unit_label,
 )
 from rpexplore.errors import DomainError
 
 NOT_STATED = "not stated"
 """The label of a cell for missing values to which nobody gives another one."""
+
+_MOST_PERIODS = 600  # that texts of records are compared with; each is a case for an engine
 
 # Labels of whole numbers and intervals: "5", "0 to 9", "under 10", "≤ 9".
 _NUMBER_LABEL = r"(?:≤ |under )?[-+.0-9e]+(?: to(?: under)? [-+.0-9e]+)?"
@@ -343,6 +347,26 @@ class Dates(Numbers):
             return [first, *range(origin + width, last + 1, width)]
         months = range(origin + width, self.steps.number(self.last) + 1, width)
         return [first, *map(day_of_month, months)]
+
+    @cached_property
+    def written_periods(self) -> dict[str, int]:
+        """What records may write for a whole period instead of a day in it, and its group.
+
+        2026-Q1 or 2026Q1, 2026-W05, 2026-05 and 2026, for steps of such units; of no more than
+        600 of them, and of none where a format says how days are written.
+        """
+        if self.steps is None or self.steps.unit == "day" or self.format:
+            return {}
+        units = Dates(self.first, self.last, self.steps.unit)
+        if units.n_ordered > _MOST_PERIODS:
+            return {}
+        periods: dict[str, int] = {}
+        for start, behind in pairwise([*units.starts, self._ends[1]]):
+            if begins_unit(start, self.steps.unit) and begins_unit(behind, self.steps.unit):
+                label = unit_label(start, self.steps.unit)
+                group = bisect_right(self.starts, start) - 1
+                periods |= dict.fromkeys((label, label.replace("-", "")), group)
+        return periods
 
     @property
     def n_ordered(self) -> int:

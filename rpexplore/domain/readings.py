@@ -56,6 +56,25 @@ READINGS: Mapping[str, Reading] = MappingProxyType(
 )
 """By name: unbiased, nonnegative, smooth."""
 
+WARNINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "synthetic": "**Synthetic records: no row is a person.** They are drawn from a model of "
+        "the release. For any figure that is published or decided on, use the released tables.",
+        "area records": "**Synthetic records of areas: no row is a person.** Counted again, they "
+        "have every count of the best guesses, and so their bias. For any figure that is "
+        "published or decided on, use the released tables.",
+        "whole areas": "**Whole counts of areas:** never negative, and areas add up to the area "
+        "that they are parts of; biased. The 95 % intervals are those of the unbiased counts. To "
+        "add up or compare counts, use the unbiased ones.",
+        "best guesses": "**Best guesses for areas:** whole, and areas add up to the area that "
+        "they are parts of; biased. ± is model-based, and nothing guarantees it: where a small "
+        "group of an area differs from what is usual around it, a guess may hide it. The 95 % "
+        "intervals are those of the unbiased counts. To add up or compare counts, use the "
+        "unbiased ones.",
+    }
+)
+"""What stands above results that are easily taken for something else, as Markdown."""
+
 SMOOTH_COVERAGE = (
     "In trials with two data sets, 91 to 98 % of the smooth counts of 20 and more were within "
     "their model-based 95 % interval."

@@ -9,10 +9,12 @@ from rpexplore.common.numbers import shown, shown_few
 from rpexplore.common.spreadsheets import Row, numbered, sheets_of
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
-from rpexplore.domain.codebook import (
+from rpexplore.domain.codebook_rows import (
     VARIABLES,
     attributes_of_rows,
     attributes_of_variables,
+    below_title,
+    is_header,
     labels_of_variables,
 )
 from rpexplore.domain.domain import Domain
@@ -35,6 +37,11 @@ class TableDraft:
 _OF_ONE_ATTRIBUTE = {"value", "code", "label", "group", "description", "note", ""}
 
 
+def _is_of_one_attribute(header: Sequence[str]) -> bool:
+    columns = {column.strip().lower() for column in header}
+    return bool(columns & {"value", "code"}) and columns <= _OF_ONE_ATTRIBUTE
+
+
 class NoCodebookSheet(DomainError):
     """No sheet has columns that are known: they may have other names."""
 
@@ -46,7 +53,7 @@ def codebook_of_sheets(
 
     A sheet has one row a value (attribute, value, label, group), one row an attribute (name, type,
     values), the values of the attribute that it is called as (value or code, label), or the labels
-    of attributes (name, label). Others are passed over.
+    of attributes (name, label). Others are passed over, and so are rows above the names of columns.
 
     named: as of `attributes_from_csv`
     """
@@ -55,25 +62,31 @@ def codebook_of_sheets(
     passed_over: list[str] = []
     for name, rows in sheets_of(content, filename, DomainError).items():
         source = f"{filename}, sheet {shown(name)!r}"
-        header = next((row for _, row in numbered(rows)), [])
+        below = list(
+            below_title(
+                numbered(rows),
+                lambda row: is_header(row, named) or (named is None and _is_of_one_attribute(row)),
+            )
+        )
+        header = below[0][1] if below else []
         columns = {column.strip().lower() for column in header}
         if named is not None:
-            if {column.strip() for column in named.values()} <= {text.strip() for text in header}:
-                attributes += attributes_of_rows(numbered(rows), source, named)
+            if is_header(header, named):
+                attributes += attributes_of_rows(iter(below), source, named)
             else:
                 passed_over.append(name)
         elif {"attribute", "value"} <= columns:
-            attributes += attributes_of_rows(numbered(rows), source)
+            attributes += attributes_of_rows(iter(below), source)
         elif columns >= VARIABLES:
-            attributes += attributes_of_variables(numbered(rows), source)
-            labels |= labels_of_variables(numbered(rows))
-        elif columns & {"value", "code"} and columns <= _OF_ONE_ATTRIBUTE:
+            attributes += attributes_of_variables(iter(below), source)
+            labels |= labels_of_variables(iter(below))
+        elif _is_of_one_attribute(header):
             of_sheet = _with_attribute(
-                rows, name.strip(), "value" if "value" in columns else "code"
+                below, name.strip(), "value" if "value" in columns else "code"
             )
             attributes += attributes_of_rows(of_sheet, source)
         elif "name" in columns and columns & {"label", "title", "type"}:
-            labels |= labels_of_variables(numbered(rows))
+            labels |= labels_of_variables(iter(below))
         elif header:
             passed_over.append(name)
     if not attributes:
@@ -92,9 +105,11 @@ def codebook_of_sheets(
     return TableDraft(Domain(tuple(titled)), without_values, remarks)
 
 
-def _with_attribute(rows: list[Row], name: str, column: str) -> Iterator[tuple[int, Row]]:
+def _with_attribute(
+    rows: Iterable[tuple[int, Sequence[str]]], name: str, column: str
+) -> Iterator[tuple[int, Row]]:
     """The rows of one attribute's values, with a column for its name."""
-    for position, (number, row) in enumerate(numbered(rows)):
+    for position, (number, row) in enumerate(rows):
         if position == 0:
             heads = [text.strip().lower() for text in row]
             kept = [{column: "value"}.get(head, head) for head in heads]
@@ -110,10 +125,12 @@ _STATEMENT = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)(?:\[([^\]]*)\])?(?:\((.*?)\
 _TEXT = re.compile(r'"([^"]*)"')
 
 
-def codebook_of_px(content: bytes, filename: str) -> TableDraft:
+def codebook_of_px(content: bytes, filename: str, language: str = "") -> TableDraft:
     """The codebook in a PX file: its variables by their codes, but for the one of the contents.
 
-    Its figures are not read. Raises `DomainError` for a file without variables.
+    language: of labels, of those that the file has; else its main one. Its figures are not read.
+
+    Raises `DomainError` for a file without variables.
     """
     head = content.partition(b"DATA=")[0]
     said = re.search(rb'CODEPAGE="([^"]*)"', head)
@@ -123,6 +140,9 @@ def codebook_of_px(content: bytes, filename: str) -> TableDraft:
         text = head.decode("cp1252", "replace")
     keywords = dict(_statements(text))
     variables = [*keywords.get(("STUB", ""), ()), *keywords.get(("HEADING", ""), ())]
+    translated = dict(_statements(text, language)) if language else {}
+    own = [*translated.get(("STUB", ""), ()), *translated.get(("HEADING", ""), ())]
+    titles = dict(zip(variables, own if len(own) == len(variables) else variables, strict=True))
     contents = keywords.get(("CONTVARIABLE", ""), ())
     attributes, without_values = [], {}
     for variable in variables:
@@ -130,6 +150,8 @@ def codebook_of_px(content: bytes, filename: str) -> TableDraft:
             continue
         labels = keywords.get(("VALUES", variable), ())
         codes = keywords.get(("CODES", variable), labels)
+        said = translated.get(("VALUES", titles[variable]), ())
+        labels = said if len(said) == len(labels) else labels
         (name, *_) = keywords.get(("VARIABLECODE", variable), (variable,))
         if not codes:
             without_values[name] = "any"
@@ -139,8 +161,8 @@ def codebook_of_px(content: bytes, filename: str) -> TableDraft:
                 f"{filename} has {len(codes):,} codes and {len(labels):,} values of {variable!r}; "
                 "export it anew."
             )
-        values = Categories(tuple(codes), _apart(labels, codes))
-        attributes.append(Attribute(name, values, variable if variable != name else ""))
+        values, title = Categories(tuple(codes), _apart(labels, codes)), titles[variable]
+        attributes.append(Attribute(name, values, title if title != name else ""))
     if not attributes:
         raise DomainError(
             f"{filename} has no variables with values (STUB, HEADING, VALUES); export it anew."
@@ -157,11 +179,11 @@ def _apart(labels: Sequence[str], codes: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _statements(text: str) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
-    """((keyword, variable), texts) of those in the main language."""
+def _statements(text: str, language: str = "") -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+    """((keyword, variable), texts) of those in the main language, or in another one."""
     for statement in _split(text):
         match = _STATEMENT.match(statement)
-        if match is None or match[2]:
+        if match is None or (match[2] or "").lower() != language.lower():
             continue
         (variable, *_) = [*_TEXT.findall(match[3] or ""), ""]
         # Texts that follow one another without a comma are one, over several lines.

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis import targets_met
+from rpexplore.analysis.budget_curves import Curve, describe_curves
+from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
-from rpexplore.common.text import plural, rounded
+from rpexplore.common.text import capitalised, plural, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go, shortened
+from rpexplore.figures.chart import COLUMNS, Chart, Column
+from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.privacy.discrete_noise import DiscreteNoise, proven_epsilon
 
@@ -88,6 +93,34 @@ def errors_by_budget(
     return axes.with_layout(figure, _HEIGHT, r=room, t=60)
 
 
+def errors_chart(
+    curves: Sequence[Curve],
+    frame: pd.DataFrame,
+    budget: Budget,
+    record_noun: str,
+    marks: Sequence[Mark],
+    measure: Measure,
+    noise: DiscreteNoise,
+) -> Chart:
+    """The curves with their numbers; frame: of `analysis.budget_curves.errors_by_budget`."""
+    delta = stated_delta(budget)
+    figure = errors_by_budget(frame, float(budget.rho), delta, record_noun, marks, measure, noise)
+    return Chart(
+        figure,
+        subject=f"{capitalised(measure.noun)} of a cell against the budget",
+        sentence=describe_curves(curves, budget, record_noun, measure, noise),
+        frame=frame,
+        columns={
+            "curve": Column("curve", "text"),
+            "table": COLUMNS["table"],
+            "rho": COLUMNS["rho"],
+            "epsilon": Column(f"the same as ε at δ = {delta}"),
+            measure.column: COLUMNS[measure.column],
+        },
+        file="errors_by_budget.csv",
+    )
+
+
 def targets_by_budget(
     frame: pd.DataFrame,
     present: float,
@@ -137,6 +170,37 @@ def targets_by_budget(
     _budget_axes(figure, (low, high), delta, noise)
     _mark_present(figure, present, 0, 1 / _MOST_SHARE)
     return axes.with_layout(figure, _HEIGHT, t=60)
+
+
+def targets_chart(
+    outlook: targets_met.Outlook,
+    frame: pd.DataFrame,
+    budget: Budget,
+    delta: str,
+    record_noun: str,
+    noise: DiscreteNoise,
+) -> Chart:
+    """The share of targets met with its numbers; frame: of `targets_met.met_by_budget`."""
+    enough, by_shortfall = outlook.enough, outlook.by_shortfall
+    marks = [Mark(enough.needed, 1.0, f"current objective: ρ = {enough.rho}")]
+    if by_shortfall is not None:
+        text = f"{targets_met.SHORTFALL}: ρ = {by_shortfall.rho}"
+        marks.append(Mark(by_shortfall.needed, 1.0, text, 1))
+    return Chart(
+        targets_by_budget(frame, float(budget.rho), delta, marks, noise),
+        subject="Share of targets met against the budget",
+        sentence=targets_met.describe_outlook(outlook, record_noun),
+        frame=frame,
+        columns={
+            "objective": Column("objective", "text"),
+            "rho": Column("budget ρ", digits=5),
+            "epsilon": Column(f"the same as ε at δ = {delta}"),
+            "met": Column("targets met", "count"),
+            "share": COLUMNS["share"],
+        },
+        file="targets_by_budget.csv",
+        remark=targets_met.describe_by_shortfall(outlook),
+    )
 
 
 def _label_in_a_free_corner(

@@ -10,7 +10,7 @@ import pandas as pd
 from rpexplore.analysis import distributions
 from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure
 from rpexplore.analysis.released_cells import describe_groups
-from rpexplore.common.text import capitalised, rounded
+from rpexplore.common.text import capitalised, plural, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go
 from rpexplore.figures.chart import COLUMNS, Chart, Column, columns_of
@@ -69,6 +69,20 @@ def by_plan(
             traces.append(trace)
     titles = [f"{plan} (yours)" if plan == own else plan for plan in plans]
     return _figure(traces, frame, record_noun, titles, measure)
+
+
+def single_tables_chart(accuracy: Accuracy, tables: np.ndarray, record_noun: str) -> Chart:
+    """Some tables of a plan, each a mark, with their numbers; tables: their positions, (n,)."""
+    frame, measure = distributions.points([accuracy], tables), accuracy.measure
+    count = plural(len(tables), "table")
+    return Chart(
+        single_tables(frame, record_noun, measure),
+        subject=f"{measure.title} of a cell against the size of single tables",
+        sentence=f"{count} of “{accuracy.name}”, each a mark; point at it for its name.",
+        frame=frame,
+        columns=columns_of(frame),
+        file="single_tables.csv",
+    )
 
 
 def single_tables(

@@ -7,7 +7,8 @@ from rpexplore.analysis.good_tables import Mark, Matrix
 from rpexplore.analysis.typical_counts import TypicalCounts
 
 CSS = """
-.good-tables { overflow-x: auto; font-size: 0.8125rem; color: light-dark(#2b3642, #c9d2dc); }
+.good-tables { overflow-x: auto; container-type: inline-size; font-size: 0.8125rem;
+    color: light-dark(#2b3642, #c9d2dc); }
 .good-tables table { border-collapse: separate; border-spacing: 2px; }
 .good-tables .bars { width: 100%; border-spacing: 0 3px; }
 .good-tables th { font-weight: 400; padding: 0 0.4rem 0 0; text-align: left; white-space: nowrap; }
@@ -21,7 +22,12 @@ CSS = """
     font: inherit; color: inherit; background: none; border: 0; border-radius: 3px; cursor: pointer;
     font-variant-numeric: tabular-nums;
 }
-.good-tables .square { width: 2.6rem; height: 1.75rem; padding: 0; display: block; }
+/* As wide as there is room for --n of them beside their names. */
+.good-tables .square {
+    width: clamp(1.35rem, calc((100cqi - 7.5rem) / var(--n) - 3px), 2.6rem);
+    height: 1.75rem; padding: 0; display: block;
+}
+@container (max-width: 30rem) { .good-tables .square { font-size: 0.6875rem; } }
 .good-tables .row {
     display: grid; grid-template-columns: minmax(6rem, 2fr) minmax(3rem, 3fr) minmax(9rem, auto);
     gap: 0.75rem; align-items: center; width: 100%; padding: 0.3rem 0.25rem; text-align: left;
@@ -106,7 +112,10 @@ def squares(matrix: Matrix, of_tables: Mapping[int, Mark], opened: int) -> str:
             for place in places
         )
         rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>')
-    return f"<table><thead><tr><td></td>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return (
+        f'<table style="--n: {len(matrix.names)}"><thead><tr><td></td>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
 
 
 def bars(of_tables: Sequence[Mark], opened: int) -> str:

@@ -7,12 +7,12 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.queries import OPTIMUM
+from rpexplore.analysis.queries import OPTIMUM, describe_budgets
 from rpexplore.analysis.ranges import Range
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go, shortened, shortened_labels
-from rpexplore.figures.chart import COLUMNS, Column
+from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.privacy.conversions import rho_text
 
 # ---- Query plans: the budget that each method needs, and the share of it that each cell uses.
@@ -21,7 +21,7 @@ from rpexplore.privacy.conversions import rho_text
 _PLAN, _BASELINE = axes.style(0), axes.style(1)
 _MOST_TICKS = 6
 _LONGEST = 18  # characters of a label on the axis
-METHODS = (
+_METHODS = (
     "Noise in every cell: each cell is counted with noise and the noisy cells are added up. A "
     "hierarchy of subtotals: halves, quarters and further parts are counted as well. The smallest "
     "sum of variances: the most accurate on average, each count compared with its target."
@@ -37,7 +37,7 @@ OUTCOME_COLUMNS = {
     "share": Column("share of the budget", "share"),
     "condition": Column("condition", "text"),
 }
-PROFILE_COLUMNS = {
+_PROFILE_COLUMNS = {
     "cell": Column("cell", "text"),
     "share": Column("budget in use", "share"),
     "spare": Column("some unused", "text"),
@@ -49,7 +49,7 @@ FREE_COLUMNS = {
     "present_standard_error": Column("from the released counts σ"),
     "combined_standard_error": Column("both together σ"),
 }
-BASELINE_COLUMNS = {
+_BASELINE_COLUMNS = {
     "title": Column("method", "text"),
     "measured": Column("numbers measured", "count"),
     "rho": Column("smallest ρ that meets all targets"),
@@ -57,6 +57,19 @@ BASELINE_COLUMNS = {
     "mean_ratio": Column("the same on average"),
     "saved": Column("saved by this plan", "share"),
 }
+
+
+def baselines_chart(frame: pd.DataFrame, privacy_unit: str) -> Chart:
+    """The budget of each method with its numbers; frame: of `analysis.queries.budgets_needed`."""
+    return Chart(
+        budgets_of_baselines(frame, privacy_unit),
+        subject="Budget that each method needs to meet all targets",
+        sentence=describe_budgets(frame),
+        frame=frame,
+        columns=_BASELINE_COLUMNS,
+        file="budgets-of-baselines.csv",
+        remark=_METHODS,
+    )
 
 
 def budgets_of_baselines(frame: pd.DataFrame, privacy_unit: str) -> go.Figure:
@@ -88,6 +101,20 @@ def budgets_of_baselines(frame: pd.DataFrame, privacy_unit: str) -> go.Figure:
 def _number(row: dict) -> str:
     rho = rho_text(row["rho"], 3, "nearest")
     return rho if row["baseline"] == OPTIMUM else f"{rho} ({rounded(row['largest_ratio'], 3)} ×)"
+
+
+def profile_chart(frame: pd.DataFrame, sentence: str) -> Chart:
+    """The privacy profile with its numbers; frame: of `analysis.queries.profile_of_cells`."""
+    return Chart(
+        shares_of_cells(frame),
+        subject="Share of the budget that the records of each cell use",
+        sentence=sentence,
+        frame=frame,
+        columns=_PROFILE_COLUMNS,
+        file="privacy-profile.csv",
+        remark="Everybody is promised the whole budget; the records of a cell that uses less have "
+        "more privacy than promised.",
+    )
 
 
 def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
@@ -165,7 +192,8 @@ def scenario_rows(frame: pd.DataFrame, record_nouns: Sequence[str]) -> str:
             cells.append(f"<td>{share}</td>")
         body.append(f"<tr>{''.join(cells)}</tr>")
     table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-    return f'<table class="rows{" bars" if has_shares else ""}">{table}</table>'
+    whole = table.replace(" %", "\u00a0%")  # no number is parted from its sign
+    return f'<table class="rows{" bars" if has_shares else ""}">{whole}</table>'
 
 
 def _targets(targets: int, missed: int) -> str:

@@ -1,19 +1,20 @@
 """Trade-offs: average against worst case, plainer mechanisms, what if, shadow prices."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis import binding_targets
-from rpexplore.analysis.baselines import PLAN, Comparison
-from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure
-from rpexplore.common.text import describe_share, rounded
+from rpexplore.analysis import binding_targets, frontier, what_if
+from rpexplore.analysis.baselines import BASELINE_HEADINGS, PLAN, Comparison, describe_missing
+from rpexplore.analysis.measures import STANDARD_ERROR, VARIANCE, Accuracy, Measure
+from rpexplore.common.text import capitalised, describe_share, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go
-from rpexplore.figures.chart import Chart, Column, columns_of
+from rpexplore.figures.chart import COLUMNS, Chart, Column, columns_of, in_measure
+from rpexplore.privacy.budget import Budget
 
 # ---- Average against worst case: the frontier, and where the current plan is.
 
@@ -82,6 +83,45 @@ def average_against_worst(
             yshift=-8 if below else 0,
         )
     return axes.with_layout(figure, 385)
+
+
+_FRONTIER_COLUMNS = {
+    "average": Column("average σ", digits=4),
+    "largest": Column("worst case", digits=4),
+    "given_up": Column("average σ larger by", "change"),
+    "gained": Column("worst case smaller by", "change"),
+    "worst_weight": Column("weight of the worst case", "share"),
+    "gap": Column("proven within"),
+}
+_AVERAGE = {
+    STANDARD_ERROR: "The average is the root of the mean variance.",
+    VARIANCE: "The average is the mean variance.",
+}
+
+
+def frontier_chart(
+    curve: frontier.Frontier,
+    frame: pd.DataFrame,
+    present: tuple[float, float],
+    sentence: str,
+    record_noun: str,
+    measure: Measure,
+) -> Chart:
+    """The frontier with its numbers; frame and present: as of `average_against_worst`."""
+    unit = f" ({measure.unit(record_noun)})"
+    if curve.worst_loss.relative_to == "target":
+        unit = ""
+    worst = f"{frontier.worst_case(curve, measure)}{unit}"
+    bend = frontier.bend(frame)
+    return Chart(
+        average_against_worst(frame, bend, present, worst, record_noun, measure),
+        subject="The best averages against the best worst cases",
+        sentence=sentence,
+        frame=frame,
+        columns={name: in_measure(column, measure) for name, column in _FRONTIER_COLUMNS.items()},
+        file="average_against_worst.csv",
+        remark=f"{frontier.describe_marks(curve)} {_AVERAGE[measure]}",
+    )
 
 
 def _labels(rows: list[dict], bend: int, present: tuple[float, float]) -> list[_Label]:
@@ -160,6 +200,19 @@ def is_cut_off(comparison: Comparison) -> bool:
     return any(row.log_times > math.log(_MOST_TIMES) for row in comparison.there)
 
 
+def baselines_chart(comparison: Comparison) -> Chart:
+    """The privacy cost of plainer mechanisms with its numbers."""
+    return Chart(
+        times_of_baselines(comparison),
+        subject="Privacy cost that plainer mechanisms need for the errors of this plan",
+        sentence=comparison.sentences[0],
+        frame=comparison.frame(missing=False),
+        columns={name: Column(heading, "text") for name, heading in BASELINE_HEADINGS.items()},
+        file="baselines.csv",
+        remark=f"{CUT_OFF if is_cut_off(comparison) else ''} {describe_missing(comparison)}",
+    )
+
+
 # ---- From before to after: how the accuracy moves, one row a table or a group of tables.
 
 
@@ -218,6 +271,68 @@ def before_and_after(
     figure.update_yaxes(axes.row_axis(list(frame["name"])))
     room = 20 + _CHARACTER * max(len(row["note"]) for row in rows)
     return axes.with_layout(figure, 90 + 34 * len(rows), r=room)
+
+
+_ERRORS = {"before": Column("current σ"), "after": Column("changed σ")}
+_CHANGE = {"change": Column("change", "change")}
+_GROUP_COLUMNS = {
+    "name": COLUMNS["attributes"],
+    "tables": COLUMNS["tables"],
+    "lost": Column("no longer available", "count"),
+    **_ERRORS,
+    "smallest": Column("smallest change", "change"),
+    "change": Column("median change", "change"),
+    "largest": Column("largest change", "change"),
+}
+_TABLE_COLUMNS = {
+    "table": COLUMNS["table"],
+    "order": COLUMNS["order"],
+    "concerned": Column("changed itself", "text"),
+    **_ERRORS,
+    **_CHANGE,
+}
+_MOST_DRAWN = 10  # single tables
+
+
+def columns_of_changes(
+    measure: Measure, columns: Mapping[str, Column] = _TABLE_COLUMNS
+) -> dict[str, Column]:
+    """The columns of the changes of single tables, in a measure."""
+    return {name: in_measure(column, measure) for name, column in columns.items()}
+
+
+def changes_by_order_chart(
+    changes: what_if.AccuracyChanges, budget: Budget, sentence: str, record_noun: str
+) -> Chart:
+    """The accuracy before and after a change, by number of attributes; sentence: on all changes."""
+    groups, measure = what_if.by_order(changes, budget), changes.measure
+    errors = capitalised(measure.nouns)
+    return Chart(
+        before_and_after(groups, record_noun, measure),
+        subject=f"{errors} before and after the change, by number of attributes",
+        sentence=sentence,
+        frame=groups,
+        columns=columns_of_changes(measure, _GROUP_COLUMNS),
+        file="what_if_by_order.csv",
+        remark="Hollow: current; filled: changed. Medians; in brackets the range of the changes, "
+        "if any.",
+    )
+
+
+def extreme_changes_chart(
+    changes: what_if.AccuracyChanges, budget: Budget, record_noun: str
+) -> Chart:
+    """The single tables, of those not changed themselves, that change most and least."""
+    frame, measure = what_if.extremes(changes, budget, _MOST_DRAWN), changes.measure
+    columns = {"name": COLUMNS["table"], **_ERRORS, **_CHANGE}
+    return Chart(
+        before_and_after(frame, record_noun, measure),
+        subject=f"{capitalised(measure.nouns)} of single tables before and after the change",
+        sentence=what_if.describe_extremes(frame, record_noun, measure),
+        frame=frame,
+        columns=columns_of_changes(measure, columns),
+        file="what_if_extremes.csv",
+    )
 
 
 # ---- Shares as bars, the number at the end of each.

@@ -122,7 +122,7 @@ class Approval:
         with refusing(ApprovalError, f"{source} is not an approval"):
             if len(content) > LARGEST:
                 raise ApprovalError(f"it has {len(content):,} bytes, more than any")
-            text = utf8_text(content, source, ApprovalError, "utf-8")
+            text = utf8_text(content, source, ApprovalError, may_have_mark=False)
             stated = loads(text)
             check_format(stated, *FORMAT, "approval")
             check_keys(stated, ("format", "format_version", "signature", *_STATED), "it")

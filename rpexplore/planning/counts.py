@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from rpexplore.common.numbers import normal_quantile, read_only, shown_few
+from rpexplore.common.numbers import read_only, shown_few
 from rpexplore.common.text import plural, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
@@ -42,7 +42,8 @@ def noise_of_counts(
 class QueryPlan(CertifiedPlan):
     """The measurement for a list of queries, its noise, and the accuracy that follows.
 
-    strategy            R: measured is R x with independent discrete Gaussian noise
+    strategy            R: measured is R x with independent discrete Gaussian noise; without noise
+                        what is a multiple of the number of records, where that is public
     gamma_squared       exact variance parameter of that noise
     variances           of each query's answer, float64[n_queries], read-only
     exact_privacy_cost  of the privacy unit: the largest squared column norm of R over γ², times m²
@@ -193,13 +194,6 @@ class QueryPlan(CertifiedPlan):
     def met(self) -> np.ndarray:
         """Whether each query is as accurate as wanted, bool[n_queries]."""
         return self.standard_errors <= self.targets
-
-    def margins_of_error(self, confidence: float = 0.95) -> np.ndarray:
-        """Half the width of each answer's confidence interval, float64[n_queries].
-
-        It covers the privacy noise only, not errors that were in the records before.
-        """
-        return normal_quantile(confidence) * self.standard_errors
 
     def accuracy_columns(self) -> dict[str, Any]:
         """How accurate every count is, one entry a count: see `item_columns`."""

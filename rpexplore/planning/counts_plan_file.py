@@ -77,7 +77,10 @@ QUERY = record(
         ),
         minItems=1,
     ),
-    variance=above_0("Variance of the noise of the answer, in that unit squared."),
+    variance=at_least_0(
+        "Variance of the noise of the answer, in that unit squared; 0 of multiples of the number "
+        "of records where neighbours replace a record, and nowhere else."
+    ),
     shadow_price=at_least_0(
         "Weight of the query's ratio in the proof; they sum to 1. Where the largest ratio is the "
         "objective, by how many per cent the smallest possible one falls when the squared target "
@@ -297,7 +300,11 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
         "strategy": QueryStrategy(queries, _integers(content["strategy"]), free, free_rows),
         "budget": budget,
         "gamma_squared": positive_exact(content, "gamma_squared"),
-        "variances": read_only(positive(rows["variance"], "variance")),
+        "variances": read_only(
+            not_negative(rows["variance"], "variance")
+            if budget.replaces
+            else positive(rows["variance"], "variance")
+        ),
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),
         "certificate": certificate_from_json(
             certificate,

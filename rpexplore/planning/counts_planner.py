@@ -254,7 +254,7 @@ def _with_targets_first(
 
 def _in_integers(queries: QueryList, matrix: np.ndarray, average: float) -> QueryStrategy | None:
     """R in integers; None where it cannot be without losing accuracy."""
-    with one_thread():
+    with one_thread(with_scipy=True):
         integers = integer_measurement(
             matrix, queries.coefficients, queries.integers, queries.targets, average
         )
@@ -319,7 +319,14 @@ class QueryOptimum:
     @property
     def variances(self) -> np.ndarray:
         """Of each query's answer at privacy cost 1, float64[n_queries]; at c: over c."""
-        return self.strategy.variance_factors * self.squared_change
+        return self._factors * self.squared_change
+
+    @property
+    def _factors(self) -> np.ndarray:
+        """The variance of each query over γ², float64[n_queries]."""
+        if self.cell_pairs is None:
+            return self.strategy.variance_factors
+        return self.strategy.replaced_factors
 
     @property
     def needed_costs(self) -> np.ndarray:
@@ -364,7 +371,7 @@ class QueryOptimum:
             context.divide(Decimal(value.numerator), Decimal(value.denominator))
         )
         check_scale(gamma_squared)
-        variances = self.strategy.variance_factors * float(gamma_squared)
+        variances = self._factors * float(gamma_squared)
         charged = self.strategy.is_charged
         return QueryPlan(
             strategy=self.strategy,

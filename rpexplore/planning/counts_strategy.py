@@ -155,6 +155,23 @@ class QueryStrategy:
         return read_only(np.sum(self.decoding**2, axis=1))
 
     @cached_property
+    def is_same(self) -> np.ndarray:
+        """Which rows of R are multiples of the number of records, bool[k], read-only."""
+        return read_only((np.ptp(self.integers, axis=1) == 0) & (self.integers[:, 0] != 0))
+
+    @cached_property
+    def are_public(self) -> np.ndarray:
+        """Which queries follow from such a row where that number is public, bool[n_queries]."""
+        of_all = np.ptp(self.queries.integers, axis=1) == 0
+        return read_only(of_all & np.any(self.is_same))
+
+    @cached_property
+    def replaced_factors(self) -> np.ndarray:
+        """`variance_factors` where the number of records is public, and measured without noise."""
+        noisy = np.where(self.is_same, 0.0, self.decoding)
+        return read_only(np.where(self.are_public, 0.0, np.sum(noisy**2, axis=1)))
+
+    @cached_property
     def profile(self) -> np.ndarray:
         """Share of the privacy cost that records of each cell use, float64[n_cells], read-only."""
         return read_only(self.column_squares / self.squared_sensitivity)

@@ -48,7 +48,7 @@ def indices_of_free(queries: QueryList, names: Collection[str]) -> tuple[int, ..
     return free
 
 
-@one_thread()
+@one_thread(with_scipy=True)
 def with_free_counts(
     charged: QueryStrategy,
     queries: QueryList,

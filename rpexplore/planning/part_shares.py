@@ -65,16 +65,30 @@ def certificate_of_parts(parts: Sequence[PartPlan], budget: Budget) -> Certifica
     )
 
 
-def refuse_unweighted(tables: "Workload | None", kinds: Sequence[str]) -> None:
-    """Raise `WorkloadError` for parts beside weighted tables: nobody would see what they count."""
-    others = [kind for kind in kinds if kind != "tables"]
-    if tables is None or not others or not tables.is_weighted.any():
+def refuse_unweighted(
+    tables: "Workload | None", in_areas: "Workload | None", kinds: Sequence[str]
+) -> None:
+    """Raise `WorkloadError` for parts beside weighted tables: nobody would see what they count.
+
+    tables, in_areas: those of the parts "tables" and "areas"
+    """
+    given = {"tables": tables, "areas": in_areas}
+    parts = {kind: one for kind, one in given.items() if one is not None}
+    weighted = [kind for kind in parts if parts[kind].is_weighted.any()]
+    if not weighted:
         return
-    weights = tables.domain.names[tables.domain.weights[0]]
-    raise WorkloadError(
-        f"{TITLES[others[0]]} cannot be weighted, and tables of this plan are, by {weights!r}; "
-        "make a plan of each."
-    )
+    domain = parts[weighted[0]].domain
+    weights = domain.names[domain.weights[0]]
+    if others := [kind for kind in kinds if kind not in parts]:
+        raise WorkloadError(
+            f"{TITLES[others[0]]} cannot be weighted, and tables of this plan are, by {weights!r}; "
+            "make a plan of each."
+        )
+    if unweighted := [kind for kind in parts if kind not in weighted]:
+        raise WorkloadError(
+            f"{TITLES[unweighted[0]]} are not weighted, and {TITLES[weighted[0]].lower()} of this "
+            f"plan are, by {weights!r}; weight both, or make a plan of each."
+        )
 
 
 def refuse_indistinct(
@@ -95,13 +109,8 @@ def refuse_indistinct(
 def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
     """Raise `PlanError` for parts of which it is not known what replacing a record costs."""
     others = [TITLES[kind].lower() for kind in kinds if kind != "tables"]
-    if budget.period is not None and others:
-        raise PlanError(
-            f"A panel by {budget.period!r} goes with plans of tables alone, and not with "
-            f"{joined(others)}, as records of one person in several periods are charged only in "
-            "tables; plan for people with any records (--records-per-person "
-            f"{budget.max_records_per_person})."
-        )
+    if "rounds" in kinds:
+        refuse_without_panel(budget, kinds)
     if budget.exact and others:
         raise PlanError(
             f"Exact totals ({budget.exact_text}) go with plans of tables alone, and not with "
@@ -115,6 +124,18 @@ def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
             "selections tell of a replaced record is not known here. Plan for people with 2 "
             "records (--records-per-person 2), which protects against a replaced record as well, "
             "at four times a record's cost."
+        )
+
+
+def refuse_without_panel(budget: Budget, kinds: Sequence[str]) -> None:
+    """Raise `PlanError` for a panel without tables that cost less for it."""
+    others = [TITLES[kind].lower() for kind in kinds if kind != "tables"]
+    if budget.period is not None and ("rounds" in kinds or "tables" not in kinds):
+        raise PlanError(
+            f"A panel by {budget.period!r} goes with tables by it, and with tables in areas and "
+            f"own counts beside them, and not with {joined(others)} alone or adaptive tables, "
+            "which cost as much as for people with any records; plan for these "
+            f"(--records-per-person {budget.max_records_per_person})."
         )
 
 

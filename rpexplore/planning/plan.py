@@ -118,8 +118,12 @@ class Plan:
                 f"A plan has some of the parts {', '.join(PARTS)}, each once and in this order, "
                 f"got {', '.join(kinds) or 'none'}."
             )
-        tables = self.part("tables")
-        refuse_unweighted(None if tables is None else tables.workload, kinds)
+        tables, areas = self.part("tables"), self.part("areas")
+        refuse_unweighted(
+            None if tables is None else tables.workload,
+            None if areas is None else areas.workload.tables,
+            kinds,
+        )
         refuse_unreplaced(self.budget, kinds)
         refuse_indistinct(self.budget, self.domain, self.columns, kinds)
         for part in self.parts:
@@ -253,9 +257,7 @@ class Plan:
     @property
     def record_rho(self) -> Fraction:
         """ρ for one record, what the ledger books: ρ of the unit over m²."""
-        if self.budget.period is not None:
-            return self.part("tables").record_rho
-        return self.rho / self.budget.records_factor
+        return sum((part.record_rho for part in self.parts), Fraction())
 
     @property
     def shares(self) -> dict[str, Fraction]:

@@ -4,7 +4,7 @@ Two records in the cells u and v move R x by R e_u − R e_v. So what a replacem
 R B alone, with a column e_u − e_v of B for each pair of cells: the best R is that of the queries
 W B with pairs in the place of cells (docs/mathematics.md §8), of which R = D⁺ W has the answers
 D R x. What is left of W is the same in all cells, and so a multiple of the number of records. That
-is public: a row of equal, large numbers measures it at no cost.
+is public: a row of equal, large numbers measures it, without noise.
 """
 
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def differences_of(queries: QueryList, cells: np.ndarray) -> np.ndarray:
     return queries.coefficients[:, cells[:, 0]] - queries.coefficients[:, cells[:, 1]]
 
 
-@one_thread()
+@one_thread(with_scipy=True)
 def replaced_strategy(
     queries: QueryList, pairs: CellPairs, solution: Fitness, average: float
 ) -> QueryStrategy | None:
@@ -94,7 +94,7 @@ def replaced_strategy(
             strategy = QueryStrategy(queries, integers.astype(np.int64))
         except PlanError:  # which does not determine the counts well enough: finer, it may
             continue
-        ratios = strategy.variance_factors * strategy.squared_diameter / queries.targets**2
+        ratios = strategy.replaced_factors * strategy.squared_diameter / queries.targets**2
         cost = largest_and_mean(ratios[moved], average)
         if cost <= smallest:
             best, smallest = strategy, cost

@@ -31,6 +31,7 @@ from rpexplore.planning.part_shares import (
     refuse_unreplaced,
     refuse_unsplittable,
     refuse_unweighted,
+    refuse_without_panel,
     stated_shares,
 )
 from rpexplore.planning.pilot import share_of_budget as share_of_pilot
@@ -99,8 +100,10 @@ class Request:
             indices_of_free(self.counts, self.free_counts)
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
-        refuse_unweighted(self.tables, self.kinds)
+        in_areas = None if self.areas is None else self.areas.tables
+        refuse_unweighted(self.tables, in_areas, self.kinds)
         refuse_unreplaced(self.budget, self.kinds)
+        refuse_without_panel(self.budget, self.kinds)
         if self.pilot is not None:
             share_of_pilot(self.pilot)
         if self.require and self.tables is None:

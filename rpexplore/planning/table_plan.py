@@ -407,7 +407,8 @@ def refuse_unsuitable_for_pilot(workload: Workload) -> None:
 # ---- The summary of a plan of tables: a few lines, for a terminal.
 
 
-_MOST_LISTED = 10  # tables with amounts
+MOST_LISTED = 10
+"""Tables with amounts in a summary."""
 
 
 def plan_summary(plan: "TablePlan") -> str:
@@ -454,23 +455,26 @@ def _lines_of_sums(plan: TablePlan) -> list[str]:
     if not tables:
         return []
     lines = ["  Sums       standard error of a sum, and of a count beside it (root mean square)"]
-    for table in tables[:_MOST_LISTED]:
-        errors = sum_and_count_errors(plan, table)
+    for table in tables[:MOST_LISTED]:
+        errors = sum_and_count_errors(plan.workload, plan.closure, table, plan.sigma_squared.floats)
         lines.append(
             f"    {title_of(plan.workload, table)}: {errors[0]:,.4g}, and {errors[1]:,.4g}"
         )
-    more = len(tables) - _MOST_LISTED
+    more = len(tables) - MOST_LISTED
     return [*lines, f"    and {more:,} more"] if more > 0 else lines
 
 
-def sum_and_count_errors(plan: TablePlan, table: int) -> tuple[float, float]:
-    """Standard errors of the sums of a table with amounts, and of its counts: root mean squares."""
-    workload = plan.workload
+def sum_and_count_errors(
+    workload: Workload, closure: Closure, table: int, sigma_squared: np.ndarray
+) -> tuple[float, float]:
+    """Standard errors of the sums of a table with amounts, and of its counts: root mean squares.
+
+    sigma_squared: of residuals, float64[n_residuals]
+    """
     indices, of_amounts = workload.attribute_indices(table), set(workload.domain.amounts)
     of_amounts -= set(workload.domain.weights)
     axis = next(axis for axis, index in enumerate(indices) if index in of_amounts)
-    cells = CellVariances(workload, plan.closure)
-    squares = cells.standard_errors_of(table, plan.sigma_squared.floats) ** 2
+    squares = CellVariances(workload, closure).standard_errors_of(table, sigma_squared) ** 2
     means = squares.mean(axis=tuple(other for other in range(squares.ndim) if other != axis))
     return float(np.sqrt(means[0])), float(np.sqrt(means[1]))
 

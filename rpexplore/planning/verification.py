@@ -13,12 +13,14 @@ from rpexplore.common.text import joined, plural, rounded, small
 from rpexplore.planning.adaptive import AdaptivePlan, subsets_within
 from rpexplore.planning.areas.area_loss import caps_of, extreme_variances, profiles_of
 from rpexplore.planning.areas.area_plan import AreaPlan, area_loss, proven_bound
+from rpexplore.planning.areas.dearest_in_areas import dearest_in_areas
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_objectives import TARGETS_THEN_SUM
 from rpexplore.planning.losses.constrained import SumWithBoundedMax, WithinTargets
 from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.mechanism.accounting import (
     ExactVariances,
+    dearest_by_residual,
     privacy_cost_upper_bound,
     replacement_cost,
 )
@@ -216,8 +218,8 @@ def _check_cost(plan: TablePlan) -> Check:
     """The privacy check of tables, with the dearest replacement found where there are any."""
     if plan.closure.by_residual:
         check = privacy_check(plan, privacy_cost_upper_bound(plan.closure, plan.sigma_squared))
-        how = "each residual is charged the most that replacing a record costs in it"
-        return replace(check, finding=f"{check.finding}; {how}")
+        pair, found = dearest_by_residual(plan.closure, plan.sigma_squared)
+        return _beside_dearest(check, found * plan.budget.records_factor, is_proven=pair.is_proven)
     if not plan.budget.replaces:
         return privacy_check(plan, privacy_cost_upper_bound(plan.closure, plan.sigma_squared))
     most, found = replacement_cost(plan.closure, plan.sigma_squared)
@@ -227,6 +229,16 @@ def _check_cost(plan: TablePlan) -> Check:
     return replace(
         check, finding=f"{check.finding}; the dearest {noun} that was found costs {dearest}"
     )
+
+
+def _beside_dearest(check: Check, found: Fraction, *, is_proven: bool) -> Check:
+    """The check of a bound on what replacing a record costs, with the dearest that was found."""
+    which = "the dearest of all replacements" if is_proven else "the dearest that was found"
+    finding = (
+        f"{check.finding}; each residual is charged the most that replacing a record costs in it, "
+        f"and {which} costs {rounded(found, 12, 'up')}"
+    )
+    return replace(check, finding=finding)
 
 
 def _check_pilot(plan: TablePlan) -> Check:
@@ -438,7 +450,11 @@ def area_checks(plan: AreaPlan, *, strategies: bool) -> tuple[Check, ...]:
     with one_thread():
         # First, as it takes the most memory, and the others keep what they have computed.
         bound = proven_bound(plan) if _has_profiles_of_tables(plan) else None
-        checks = [privacy_check(plan, plan.exact_record_cost), _check_answers(plan)]
+        cost = privacy_check(plan, plan.exact_record_cost)
+        if plan.budget.replaces:
+            found = dearest_in_areas(plan) * plan.budget.records_factor
+            cost = _beside_dearest(cost, found, is_proven=False)
+        checks = [cost, _check_answers(plan)]
         if plan.uniform:
             checks.append(_check_levels(plan))
         if isinstance(plan.loss, WithinTargets):
@@ -561,7 +577,9 @@ def query_checks(plan: QueryPlan, *, strategies: bool) -> tuple[Check, ...]:
 
 
 def _check_counts_variances(plan: QueryPlan) -> Check:
-    computed = plan.strategy.variance_factors * float(plan.gamma_squared)
+    strategy = plan.strategy
+    factors = strategy.replaced_factors if plan.budget.replaces else strategy.variance_factors
+    computed = factors * float(plan.gamma_squared)
     count, stated, names = len(computed), plan.variances, plan.queries.names
     return items_check(
         "variances",

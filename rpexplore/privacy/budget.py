@@ -224,6 +224,11 @@ class Budget:
         return "people" if self.noun == "person" else plural_noun(self.noun)
 
     @property
+    def counted(self) -> str:
+        """The word for those whom tables count, in the plural: "people" unless one is given."""
+        return self.nouns if self.unit_noun or self.distinct else "people"
+
+    @property
     def holder(self) -> str:
         """The word for whoever can have several records: "person", "household"."""
         return self.unit_noun or self.distinct or "person"

@@ -12,14 +12,25 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.domain.result_schema import EMPTY_NOTE, NOTE, RELEASED, Column
+from rpexplore.domain.result_schema import EMPTY_NOTE, MEANS, NOTE, RELEASED, Column
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.mechanism.reconstruction import impossible_answers, query_matrices
 from rpexplore.releases.area_measurement import PartAnswers
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.items import Item
+from rpexplore.releases.means import (
+    amounts_of,
+    figures_of_means,
+    figures_of_sums,
+    labels_of_means,
+    n_groups,
+    ratio_columns,
+)
 from rpexplore.releases.measurement_file import Measured
 from rpexplore.releases.table_cells import (
+    MEANS_FOLDER,
+    TABLES,
+    Labels,
     arrays_of_figures,
     check_roles,
     constant_text,
@@ -34,21 +45,22 @@ from rpexplore.releases.table_cells import (
 # tables/5_block/0003_age_sex/00007.parquet   a table on a level, of the areas of a part: one row
 #                                             a cell of an area, with a column for each level
 # tables/5_block/0003_age_sex/empty.parquet   the same of areas that are known to have nobody
+# means/5_block/0003_sex_income/00007.parquet  of a table with amounts: one row a group of an area
 # residuals/00007.parquet                     what was measured in the areas of a part
 
 
-_TABLES, _RESIDUALS, _EMPTY = "tables", "residuals", "empty.parquet"
+_RESIDUALS, _EMPTY = "residuals", "empty.parquet"
 _ROWS_AT_ONCE = 1 << 20
 _RESIDUAL_SCHEMA = pa.schema(
     [(name, pa.int32()) for name in ("area", "residual", "cell")] + [("measured", pa.int64())]
 )
 
 
-def table_folder(plan: AreaDesign, level: int, table: int) -> str:
-    """Where the files of a table of `plan.workload.tables` on a level lie."""
+def table_folder(plan: AreaDesign, level: int, table: int, within: str = TABLES) -> str:
+    """Where the files of a table of `plan.workload.tables` on a level lie, or of its means."""
     names = plan.workload.tables.tables[table] or ("total",)
     title = "_".join(map(plain_name, names))[:80]
-    return f"{_TABLES}/{level}_{plain_name(plan.workload.tree.levels[level])}/{table:04d}_{title}"
+    return f"{within}/{level}_{plain_name(plan.workload.tree.levels[level])}/{table:04d}_{title}"
 
 
 def plain_name(name: str) -> str:
@@ -74,10 +86,17 @@ def area_files(parts: AreaParts) -> dict[str, list[str] | None]:
         files[residual_file(part)] = None
         for level, table in tables_of_part(parts, part):
             names = plan.workload.tables.tables[table]
-            files[table_file(plan, level, table, part)] = list(names)
+            for within in folders_of(plan, table):
+                files[table_file(plan, level, table, part, within)] = list(names)
     for level, table in tables_of_empty(plan):
-        files[empty_file(plan, level, table)] = list(plan.workload.tables.tables[table])
+        for within in folders_of(plan, table):
+            files[empty_file(plan, level, table, within)] = list(plan.workload.tables.tables[table])
     return files
+
+
+def folders_of(plan: AreaDesign, table: int) -> tuple[str, ...]:
+    """The folders that have files of a table: TABLES, and that of means if it has means."""
+    return (TABLES, MEANS_FOLDER) if plan.workload.tables.has_means[table] else (TABLES,)
 
 
 def tables_of_empty(plan: AreaDesign) -> Iterator[tuple[int, int]]:
@@ -90,13 +109,13 @@ def tables_of_empty(plan: AreaDesign) -> Iterator[tuple[int, int]]:
                 yield level, table
 
 
-def empty_file(plan: AreaDesign, level: int, table: int) -> str:
+def empty_file(plan: AreaDesign, level: int, table: int, within: str = TABLES) -> str:
     """The file of a table in the empty areas of a level."""
-    return f"{table_folder(plan, level, table)}/{_EMPTY}"
+    return f"{table_folder(plan, level, table, within)}/{_EMPTY}"
 
 
 def write_empty(plan: AreaDesign, level: int, table: int, folder: Path) -> None:
-    """Write a table in the empty areas of a level: 0 everywhere, with no error."""
+    """Write a table in the empty areas of a level: 0 everywhere, with no error, and no means."""
     areas = plan.workload.tree.empty_on(level)
     n_cells = int(plan.workload.tables.exact_cells[table])
 
@@ -106,6 +125,14 @@ def write_empty(plan: AreaDesign, level: int, table: int, folder: Path) -> None:
 
     path = folder / empty_file(plan, level, table)
     _write_cells(plan, level, table, areas, cells_of, path)
+    if plan.workload.tables.has_means[table]:
+        n_means = n_groups(plan.workload.tables, table)
+
+        def means_of(some: slice) -> list[np.ndarray]:
+            return [np.full((len(areas[some]), n_means), np.nan)] * len(MEANS)
+
+        path = folder / empty_file(plan, level, table, MEANS_FOLDER)
+        _write_means(plan, level, table, areas, means_of, path)
 
 
 def tables_of_part(parts: AreaParts, part: int) -> Iterator[tuple[int, int]]:
@@ -117,9 +144,9 @@ def tables_of_part(parts: AreaParts, part: int) -> Iterator[tuple[int, int]]:
             yield level, table
 
 
-def table_file(plan: AreaDesign, level: int, table: int, part: int) -> str:
+def table_file(plan: AreaDesign, level: int, table: int, part: int, within: str = TABLES) -> str:
     """The file of a table in the areas of a part on a level."""
-    return f"{table_folder(plan, level, table)}/{part:05d}.parquet"
+    return f"{table_folder(plan, level, table, within)}/{part:05d}.parquet"
 
 
 def residual_file(part: int) -> str:
@@ -171,7 +198,10 @@ def _residual_cells(parts: AreaParts, profile: int) -> tuple[np.ndarray, np.ndar
 
 
 def write_table(of_part: PartAnswers, part: int, level: int, table: int, folder: Path) -> None:
-    """Write a table in the areas of a part on a level of the tree, where it is asked for there."""
+    """Write a table in the areas of a part on a level of the tree, where it is asked for there.
+
+    And its means, if it has some.
+    """
     parts, plan = of_part.parts, of_part.parts.plan
     own_level = level - (0 if part == 0 else parts.level)
     areas, rows = of_part.areas.slices[own_level], of_part.areas.rows(own_level)
@@ -186,6 +216,24 @@ def write_table(of_part: PartAnswers, part: int, level: int, table: int, folder:
     _write_cells(
         plan, level, table, numbers, cells_of, folder / table_file(plan, level, table, part)
     )
+    if not plan.workload.tables.has_means[table]:
+        return
+    factors, (axis, _) = (
+        parts.sum_covariance_factors(table),
+        amounts_of(plan.workload.tables, table),
+    )
+
+    def means_of(some: slice) -> list[np.ndarray]:
+        values = of_part.tables(table, own_rows[some])
+        variances = errors_of.areas(numbers[some]).reshape(values.shape) ** 2
+        covariances = errors_of.residual_variances(numbers[some]).T @ factors
+        sums, counts = (np.take(values, row, 1 + axis) for row in (0, 1))
+        of_sums, of_counts = (np.take(variances, row, 1 + axis) for row in (0, 1))
+        covariances = covariances.reshape(sums.shape)
+        return ratio_columns(sums, counts, of_sums, of_counts, covariances)
+
+    path = folder / table_file(plan, level, table, part, MEANS_FOLDER)
+    _write_means(plan, level, table, numbers, means_of, path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,8 +256,12 @@ class CellErrors:
 
     def areas(self, areas: np.ndarray) -> np.ndarray:
         """In some areas, by their numbers: float64[n_areas, n_cells], or [n_areas, 1] if alike."""
+        return self.from_variances(self.residual_variances(areas))
+
+    def residual_variances(self, areas: np.ndarray) -> np.ndarray:
+        """Of the answers to the residuals in some areas: float64[n, n_areas]."""
         groups = self.plan.groups.of_area[areas]
-        return self.from_variances(self.plan.residual_variances[np.ix_(self.residuals, groups)])
+        return self.plan.residual_variances[np.ix_(self.residuals, groups)]
 
     def from_variances(self, variances: np.ndarray) -> np.ndarray:
         """From those of its residuals' answers, float64[n, m]: float64[m, n_cells or 1]."""
@@ -228,24 +280,77 @@ def _write_cells(
 
     areas: by their numbers. cells_of: values and standard errors of some of them, a row an area
     """
-    tree, tables = plan.workload.tree, plan.workload.tables
-    labels = [
-        label_columns(plan.domain.attributes[index], tables.basis_of(table, index))
-        for index in tables.attribute_indices(table)
-    ]
-    shape = [len(named[0][1]) for named in labels]
-    of_cells = [column for named in labels for column, _ in named]
+    tables = plan.workload.tables
     matrices = query_matrices(tables)
     impossible = impossible_answers(
         plan.domain,
         tables.attribute_indices(table),
         [matrices[basis] for basis in tables.attribute_basis_index[table] if basis >= 0],
     )
+    figures = figures_of_sums(tables, table) if tables.has_amounts[table] else RELEASED
+
+    def columns_of(some: slice) -> list[pa.Array]:
+        values, errors = cells_of(some)
+        errors = np.ascontiguousarray(np.broadcast_to(errors, values.shape))
+        return arrays_of_figures(RELEASED, values.reshape(-1), errors.reshape(-1))
+
+    labels = _labels_of(plan, table)
+    _write_rows(plan.workload.tree, level, labels, figures, areas, columns_of, path, impossible)
+
+
+def _write_means(
+    plan: AreaDesign,
+    level: int,
+    table: int,
+    areas: np.ndarray,
+    means_of: Callable[[slice], list[np.ndarray]],
+    path: Path,
+) -> None:
+    """Write the means of a table of some areas of a level, as `_write_cells`.
+
+    means_of: the figures `MEANS` of some of the areas, a row an area; NaN where there is no mean
+    """
+
+    def columns_of(some: slice) -> list[pa.Array]:
+        return [pa.array(column.reshape(-1), from_pandas=True) for column in means_of(some)]
+
+    tables = plan.workload.tables
+    labels = labels_of_means(tables, table, _labels_of(plan, table))
+    figures = figures_of_means(tables, table)
+    _write_rows(plan.workload.tree, level, labels, figures, areas, columns_of, path)
+
+
+def _labels_of(plan: AreaDesign, table: int) -> list[Labels]:
+    """The columns of labels of a table, an attribute after another."""
+    tables = plan.workload.tables
+    return [
+        label_columns(plan.domain.attributes[index], tables.basis_of(table, index))
+        for index in tables.attribute_indices(table)
+    ]
+
+
+def _write_rows(
+    tree: AreaTree,
+    level: int,
+    labels: Sequence[Labels],
+    figures: Sequence[Column],
+    areas: np.ndarray,
+    columns_of: Callable[[slice], list[pa.Array]],
+    path: Path,
+    impossible: np.ndarray | None = None,
+) -> None:
+    """Write the rows of some areas of a level, the areas one after another.
+
+    columns_of: the figures of some of the areas, in the order of their rows
+    impossible: bool, one axis an attribute: the cells of an area that no record can be in
+    """
+    shape = [len(named[0][1]) for named in labels]
+    of_cells = [column for named in labels for column, _ in named]
     has_notes = impossible is not None or tree.empty is not None
-    figures = (*RELEASED, NOTE) if has_notes else RELEASED
     # The areas of one file are all empty, or none is.
     is_empty = len(areas) > 0 and int(areas[0]) >= tree.n_areas
-    schema = schema_of_cells([*area_columns(tree, level), *of_cells], figures)
+    columns = (*figures, NOTE) if has_notes else figures
+    schema = schema_of_cells([*area_columns(tree, level), *of_cells], columns)
     n_cells = int(np.prod(shape, dtype=np.int64))
     codes = np.indices(shape, dtype=np.int32).reshape(len(shape), n_cells)
     step = max(_ROWS_AT_ONCE // n_cells, 1)
@@ -260,9 +365,7 @@ def _write_cells(
         for code, named in zip(codes, labels, strict=True):
             tiled = np.tile(code, n_areas)
             columns += [pa.DictionaryArray.from_arrays(tiled, texts) for _, texts in named]
-        values, errors = cells_of(some)
-        errors = np.ascontiguousarray(np.broadcast_to(errors, values.shape))
-        columns += arrays_of_figures(RELEASED, values.reshape(-1), errors.reshape(-1))
+        columns += columns_of(some)
         if is_empty:
             columns.append(constant_text(EMPTY_NOTE, n_areas * n_cells))
         elif has_notes:
@@ -319,13 +422,17 @@ def asked_areas(parts: AreaParts, table: int, areas: slice) -> np.ndarray:
 
 
 def items_of_areas(
-    parts: AreaParts, folder: Path, figures: Sequence[Column] = RELEASED
+    parts: AreaParts,
+    folder: Path,
+    figures: Sequence[Column] = RELEASED,
+    *,
+    counts_only: bool = False,
 ) -> list[Item]:
     """Each table on each level of a folder for which it was asked, with all areas of the level.
 
     Empty areas come last.
 
-    figures: the columns beside those of labels
+    figures: the columns beside those of labels; counts_only: without tables of amounts
     """
     plan, items = parts.plan, []
     tables = plan.workload.tables
@@ -333,37 +440,52 @@ def items_of_areas(
         areas = plan.workload.tree.level_slice(level)
         for table, attributes in enumerate(tables.tables):
             n_areas = len(asked_areas(parts, table, areas))
-            if n_areas:
+            if n_areas and not (counts_only and tables.has_amounts[table]):
                 n_areas += len(plan.workload.tree.empty_on(level))
-                path = table_folder(plan, level, table)
-                items.append(
-                    Item(
-                        tuple(attributes),
-                        "_".join(path.split("/")[1:]),
-                        n_areas * int(tables.exact_cells[table]),
-                        partial(_all_rows, parts, folder, level, table, figures),
-                        level=name,
-                        file=path,
+                for within in folders_of(plan, table):
+                    path = table_folder(plan, level, table, within)
+                    has = MEANS if within == MEANS_FOLDER else figures
+                    title = "_".join(path.split("/")[1:])
+                    items.append(
+                        Item(
+                            tuple(attributes),
+                            f"{title}_means" if within == MEANS_FOLDER else title,
+                            n_areas * rows_of_area(plan, table, within),
+                            partial(_all_rows, parts, folder, level, table, has, within),
+                            level=name,
+                            file=path,
+                            note="means" if within == MEANS_FOLDER else "",
+                        )
                     )
-                )
     return items
 
 
+def rows_of_area(plan: AreaDesign, table: int, within: str = TABLES) -> int:
+    """How many rows a table has in an area, or its means."""
+    tables = plan.workload.tables
+    return n_groups(tables, table) if within == MEANS_FOLDER else int(tables.exact_cells[table])
+
+
 def _all_rows(
-    parts: AreaParts, folder: Path, level: int, table: int, figures: Sequence[Column]
+    parts: AreaParts,
+    folder: Path,
+    level: int,
+    table: int,
+    figures: Sequence[Column],
+    within: str,
 ) -> pa.Table:
     areas = parts.plan.workload.tree.level_slice(level)
     rows = with_empty(
-        rows_of_areas(parts, folder, level, table, areas),
-        rows_of_empty(parts.plan, folder, level, table),
+        rows_of_areas(parts, folder, level, table, areas, within),
+        rows_of_empty(parts.plan, folder, level, table, within=within),
     )
     assert rows is not None
-    check_roles(folder / table_folder(parts.plan, level, table), rows.schema, figures)
+    check_roles(folder / table_folder(parts.plan, level, table, within), rows.schema, figures)
     return rows
 
 
 def rows_of_areas(
-    parts: AreaParts, folder: Path, level: int, table: int, areas: slice
+    parts: AreaParts, folder: Path, level: int, table: int, areas: slice, within: str = TABLES
 ) -> pa.Table | None:
     """A table in those areas of a level that are asked for it, one row a cell; None for none.
 
@@ -374,36 +496,37 @@ def rows_of_areas(
         folder: Of a release, or of whole counts of one.
         table: Its place in the plan's list of tables.
         areas: That follow one another, by their numbers.
+        within: TABLES, or MEANS_FOLDER: its means, one row a group.
     """
-    n_cells = int(parts.plan.workload.tables.exact_cells[table])
+    n_cells = rows_of_area(parts.plan, table, within)
     pieces = []
     for part, of_part in enumerate(parts.areas):
         own_level = level - (0 if part == 0 else parts.level)
         if not 0 <= own_level < len(of_part.slices):
             continue
         own = of_part.slices[own_level]
-        within = slice(max(own.start, areas.start), min(own.stop, areas.stop))
-        if within.start >= within.stop:
+        some = slice(max(own.start, areas.start), min(own.stop, areas.stop))
+        if some.start >= some.stop:
             continue
-        n_before = len(asked_areas(parts, table, slice(own.start, within.start)))
-        n_areas = len(asked_areas(parts, table, within))
+        n_before = len(asked_areas(parts, table, slice(own.start, some.start)))
+        n_areas = len(asked_areas(parts, table, some))
         if n_areas:
-            path = folder / table_file(parts.plan, level, table, part)
+            path = folder / table_file(parts.plan, level, table, part, within)
             pieces.append(_rows(path, n_before * n_cells, n_areas * n_cells))
     return pa.concat_tables(pieces).unify_dictionaries() if pieces else None
 
 
 def rows_of_empty(
-    plan: AreaDesign, folder: Path, level: int, table: int, within: int = 0
+    plan: AreaDesign, folder: Path, level: int, table: int, top: int = 0, within: str = TABLES
 ) -> pa.Table | None:
     """A table in the empty areas of a level that lie in an area, one row a cell; None for none."""
     tree = plan.workload.tree
     areas = tree.empty_on(level)
-    wanted = np.isin(areas, tree.empty_on(level, within))
+    wanted = np.isin(areas, tree.empty_on(level, top))
     if not np.any(wanted):
         return None
-    rows = pyarrow.parquet.read_table(folder / empty_file(plan, level, table))
-    n_cells = int(plan.workload.tables.exact_cells[table])
+    rows = pyarrow.parquet.read_table(folder / empty_file(plan, level, table, within))
+    n_cells = rows_of_area(plan, table, within)
     return rows.filter(pa.array(np.repeat(wanted, n_cells)))
 
 

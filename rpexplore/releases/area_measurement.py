@@ -30,6 +30,7 @@ from rpexplore.releases.measurement import (
     MAX_TABLE_CELLS,
     largest_entries,
     measured_shape,
+    or_fewer_steps,
     residual_answers,
 )
 from rpexplore.releases.measurement_file import Measured
@@ -89,14 +90,21 @@ class _PartCounts:
                 own = self._areas[cut] = parts.areas[part].down_to(len(larger.slices))
                 of_levels = [numbers[..., rows] for rows in _rows_within(own, larger)]
                 tables[table] = np.concatenate(of_levels, axis=-1)
-        self._counts = Counts(tables, 0)
+        self._counts = Counts(tables, 0, ranges=counts.ranges)
 
     def exact(self, residual: int, areas: AreaRange, rows: np.ndarray) -> np.ndarray:
         """Ξ x of a residual in some areas: int64[n_rows, n_cells]."""
-        attributes = self._closure.attributes(residual)
-        cut = self._pass.cut(self._part, attributes)
-        marginals = self._counts.counts((*attributes, self._first + cut))
-        marginals = np.ascontiguousarray(np.moveaxis(marginals, -1, 0))
+        attributes, columns = self._closure.attributes(residual), self._closure.columns_of(residual)
+        cut = self._pass.cut(self._part, columns)
+        marginals = self._counts.counts((*columns, self._first + cut))
+        # Counts have an axis a column, in their order, those of levels by single values.
+        own = self._closure.columns[list(attributes)]
+        order = [len(columns), *np.argsort(np.argsort(own)).tolist()]
+        marginals = marginals.transpose(order)
+        for axis, index in enumerate(attributes, start=1):
+            if (block := self._closure.blocks.get(index)) is not None:
+                marginals = block.sums(marginals, axis)
+        marginals = np.ascontiguousarray(marginals)
         self._areas[cut].add_parts(marginals)
         exact = residual_answers(marginals[: len(areas)][rows], attributes, self._closure)
         return exact.reshape(len(rows), -1)
@@ -146,7 +154,8 @@ def check_measurable(parts: AreaParts) -> None:
                 raise ReleaseError(
                     "The noise that the budget needs on "
                     f"{_name(parts.plan, each.residuals[0])} in some areas is too large for "
-                    "64-bit integers; use a larger budget or smaller tables."
+                    "64-bit integers; use a larger budget or smaller tables"
+                    f"{or_fewer_steps(parts.plan, each.residuals[0])}."
                 )
 
 
@@ -161,7 +170,7 @@ def check_countable(plan: AreaPlan, counts: Counts) -> None:
     if products[largest] * max(counts.n_records, 1) >= 2.0**61:
         raise ReleaseError(
             f"There are too many records to count {_name(plan, largest)} in 64-bit integers; "
-            "group its attributes into fewer values."
+            f"group its attributes into fewer values{or_fewer_steps(plan, largest)}."
         )
 
 
@@ -199,10 +208,10 @@ class PartAnswers:
     def tables(self, table: int, rows: np.ndarray) -> np.ndarray:
         """A table of `plan.workload.tables` in areas by their rows: float64[n_rows, …], unbiased.
 
-        One axis an attribute, of the queries of its basis.
+        One axis an attribute, of the queries of its basis; sums are in the unit of the amounts.
         """
         values = self.marginals(self.parts.plan.workload.tables.attribute_indices(table), rows)
-        return answers(values, self.parts.queries_of(table))
+        return answers(values, self.parts.queries_of(table)) * self.parts.units_of(table)
 
     def contribution(self, residual: int, rows: np.ndarray | slice) -> np.ndarray:
         """What a residual adds to its own marginal in areas by their rows: float64[n_rows, …]."""

@@ -121,7 +121,7 @@ class AreaParts:
 
         Returns:
             The residuals that do, int64[n], and by how much, float64[n, n_cells]; one column where
-            all cells are alike.
+            all cells are alike. Variances are in the units of cells: of sums in those of amounts.
         """
         closure = self.plan.closure
         residuals = closure.subsets(table)
@@ -130,8 +130,24 @@ class AreaParts:
             return residuals, closure.variance_matrix[table, residuals][:, None]
         units = np.zeros((len(residuals), len(closure)))
         units[np.arange(len(residuals)), residuals] = 1
-        rows = [self._cells.variances_of(table, unit).reshape(-1) for unit in units]
+        squares = self._cells.units_of(table) ** 2
+        rows = [(self._cells.variances_of(table, unit) * squares).reshape(-1) for unit in units]
         return residuals, np.stack(rows)
+
+    def units_of(self, table: int) -> np.ndarray:
+        """What answers of a table are multiplied by; broadcasts to its cells."""
+        return self._cells.units_of(table)
+
+    def sum_covariance_factors(self, table: int) -> np.ndarray:
+        """How the variances of the residuals of `cell_factors` get into covariances of sums.
+
+        Of the sum and the count of each group of a table with amounts: float64[n, n_groups].
+        """
+        units = np.zeros(
+            (len(residuals := self.plan.closure.subsets(table)), len(self.plan.closure))
+        )
+        units[np.arange(len(residuals)), residuals] = 1
+        return np.stack([self._cells.sum_covariances_of(table, unit).ravel() for unit in units])
 
     # ---- parts
 
@@ -201,7 +217,7 @@ class AreaParts:
         found: list[tuple[AttributeIndices, int]] = []
         for depth in sorted(set(depths.tolist()), reverse=True):
             residuals = np.flatnonzero(depths == depth).tolist()
-            sets = maximal([closure.attributes(residual) for residual in residuals]) or [()]
+            sets = maximal([closure.columns_of(residual) for residual in residuals]) or [()]
             held = [set(larger) for larger, _ in found]
             new = [each for each in sets if not any(larger.issuperset(each) for larger in held)]
             found += [(each, depth) for each in new]

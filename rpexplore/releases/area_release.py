@@ -18,13 +18,14 @@ from rpexplore.data.source import Counts
 from rpexplore.domain.area_tree import AreaRange, AreaTree
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.result_schema import frame_of
-from rpexplore.errors import ReleaseError
+from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_sums import area_number
 from rpexplore.planning.mechanism.reconstruction import query_attributes
 from rpexplore.releases.area_files import (
     area_files,
     empty_file,
+    folders_of,
     items_of_areas,
     residual_file,
     rows_of_areas,
@@ -50,9 +51,11 @@ from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import TableFiles, WrittenFiles, file_entry
-from rpexplore.releases.measurement import Part
+from rpexplore.releases.means import clamping_of
+from rpexplore.releases.measurement import Part, check_ranges
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.readme import area_readme
+from rpexplore.releases.table_cells import MEANS_FOLDER, TABLES
 
 # tables/         each table on each level in a folder of its own, as Parquet files of areas that
 #                     follow one another, one row a cell of an area (`area_files`)
@@ -130,12 +133,39 @@ class TablesInAreas(PartReader):
             ReleaseError: If there is no such level or table on it.
             DomainError: If there is no such area.
         """
+        return self._read(level, attributes, within, TABLES)
+
+    def means(
+        self, level: str, *attributes: str, within: str | Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """The means of a table with amounts in areas of a level, one row a group of an area.
+
+        Columns as of `table`; empty where a count is not clearly above 0. Raises `WorkloadError`
+        for a table without means, and else what `table` raises.
+        """
+        tables = self.plan.workload.tables
+        table = tables.find(indices := query_attributes(self.plan.domain, [attributes]))
+        if table is not None and not tables.has_means[table]:
+            raise WorkloadError(
+                f"There are no means of {self.plan.domain.describe(indices)}; name a table with an "
+                "attribute of amounts that are no weights."
+            )
+        return self._read(level, attributes, within, MEANS_FOLDER)
+
+    def _read(
+        self,
+        level: str,
+        attributes: Sequence[str],
+        within: str | Sequence[str] | None,
+        kind: str,
+    ) -> pd.DataFrame:
+        """The rows of a table, or its means, in the areas of a level; kind: the folder of both."""
         plan, levels = self.plan, self.tree.levels
         table = plan.workload.tables.find(query_attributes(plan.domain, [attributes]))
         if level not in levels or table is None:
             raise self._no_table(level, attributes)
         number = levels.index(level)
-        folder = self.folder / table_folder(plan, number, table)
+        folder = self.folder / table_folder(plan, number, table, kind)
         if not folder.is_dir():
             raise self._no_table(level, attributes)
         top = area_number(self.tree, within) if within else 0
@@ -147,12 +177,15 @@ class TablesInAreas(PartReader):
             )
         areas = AreaRange.within(self.tree, depth, top, top + 1, number).slices[-1]
         rows = with_empty(
-            rows_of_areas(self.parts, self.folder, number, table, areas),
-            rows_of_empty(plan, self.folder, number, table, top),
+            rows_of_areas(self.parts, self.folder, number, table, areas, kind),
+            rows_of_empty(plan, self.folder, number, table, top, kind),
         )
         if rows is None:
             rows = pyarrow.parquet.read_schema(min(folder.iterdir())).empty_table()
         return frame_of(rows)
+
+    def clamping_of(self, attributes: Collection[str]) -> str:
+        return clamping_of(self.domain, attributes)
 
     @cached_property
     def parts(self) -> AreaParts:
@@ -235,6 +268,7 @@ class AreaSteps:
         check_measurable(self._parts)
 
     def check_countable(self, counts: Counts) -> None:
+        check_ranges(self.plan.workload.tables, self.plan.closure, counts)
         check_countable(self.plan, counts)
 
     def measure(self, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
@@ -262,12 +296,14 @@ class AreaSteps:
         self, level: int, table: int, folder: Path, written: WrittenFiles
     ) -> list[dict[str, Any]]:
         """Write a table in empty areas, unless it is there; what the manifest says of it."""
-        path = empty_file(self.plan, level, table)
+        paths = [
+            empty_file(self.plan, level, table, within) for within in folders_of(self.plan, table)
+        ]
         facts = {"attributes": list(self.plan.workload.tables.tables[table])}
-        kept = written.entries([path], **facts)
+        kept = written.entries(paths, **facts)
         if kept is None:
             write_empty(self.plan, level, table, folder)
-            kept = [file_entry(folder, path, **facts)]
+            kept = [file_entry(folder, path, **facts) for path in paths]
             written.note(kept)
         return list(kept)
 
@@ -279,8 +315,9 @@ class AreaSteps:
         tables = list(tables_of_part(parts, part))
         names = self.plan.workload.tables.tables
         files = {
-            table_file(self.plan, level, table, part): {"attributes": list(names[table])}
+            table_file(self.plan, level, table, part, within): {"attributes": list(names[table])}
             for level, table in tables
+            for within in folders_of(self.plan, table)
         }
         files = {residual_file(part): {}, **files}
         kept = [written.entries([path], **facts) for path, facts in files.items()]

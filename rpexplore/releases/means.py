@@ -4,13 +4,17 @@ Sum and count come from the same residuals, so their errors go together; the cov
 (docs/mathematics-strategies.md §5.6).
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from rpexplore.common.numbers import normal_quantile
 from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.domain import Domain
 from rpexplore.domain.result_schema import (
+    MEANS,
     RELEASED,
     SUMS_MEANING,
     WEIGHTED_MEANING,
@@ -18,6 +22,7 @@ from rpexplore.domain.result_schema import (
     Column,
 )
 from rpexplore.releases.manifest import CONFIDENCE
+from rpexplore.releases.table_cells import Labels
 from rpexplore.workload.workload import Workload
 
 
@@ -87,4 +92,30 @@ def clamping_sentences(workload: Workload, position: int) -> str:
     """What is done to amounts of a table beyond their limits, and to its weights."""
     attributes = workload.domain.attributes
     values = (attributes[index].values for index in workload.attribute_indices(position))
+    return " ".join(one.clamping_sentence for one in values if isinstance(one, Amounts))
+
+
+def labels_of_means(workload: Workload, position: int, labels: Sequence[Labels]) -> list[Labels]:
+    """The labels of the means of a table, from those of its sums, an attribute after another."""
+    axis, amounts = amounts_of(workload, position)
+    unit = f" ({amounts.unit})" if amounts.unit else ""
+    named = [*labels]
+    named[axis] = [(labels[axis][0][0], pa.array([f"mean{unit}"]))]
+    for place, index in enumerate(workload.attribute_indices(position)):
+        if index in workload.domain.weights:
+            named[place] = [(labels[place][0][0], pa.array(["weighted"]))]
+    return named
+
+
+def figures_of_means(workload: Workload, position: int) -> tuple[Column, ...]:
+    """The columns `MEANS` of a table, in the unit of its amounts."""
+    _, amounts = amounts_of(workload, position)
+    mean, *others = (replace(column, unit=amounts.unit) for column in MEANS)
+    clamping = clamping_sentences(workload, position)
+    return (replace(mean, meaning=f"{mean.meaning} {clamping}"), *others)
+
+
+def clamping_of(domain: Domain, attributes: Collection[str]) -> str:
+    """What was done to amounts among some attributes beyond their limits; "" without amounts."""
+    values = (domain[name].values for name in attributes if name in domain)
     return " ".join(one.clamping_sentence for one in values if isinstance(one, Amounts))

@@ -22,6 +22,8 @@ from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_g
 
 if TYPE_CHECKING:
     from rpexplore.data.areas import AreaCuts
+    from rpexplore.planning.areas.area_design import AreaDesign
+    from rpexplore.workload.workload import Workload
 
 MAX_TABLE_CELLS = 50_000_000
 PART_CELLS = 200_000_000
@@ -247,20 +249,20 @@ def check_measurable(plan: TablePlan) -> None:
         raise ReleaseError(
             f"The noise that the budget needs on {_name(plan, residual)} is too large for "
             f"64-bit integers (scale {gamma[residual]:.3g}, at most {LARGEST_GAMMA:.3g}); use a "
-            f"larger budget or smaller tables{_or_fewer_steps(plan, residual)}."
+            f"larger budget or smaller tables{or_fewer_steps(plan, residual)}."
         )
 
 
-def check_ranges(plan: TablePlan, counts: Counts) -> None:
+def check_ranges(workload: "Workload", closure: Closure, counts: Counts) -> None:
     """Raise `ReleaseError` unless counts with amounts are multiplied by their range.
 
     A source of one's own may not know of amounts; its sums would be too small by that much.
     """
-    for index in plan.workload.amounts:
-        if counts.ranges.get(index) != plan.closure.strategies[index].range_in_steps:
+    for index in workload.amounts:
+        if counts.ranges.get(index) != closure.strategies[index].range_in_steps:
             raise ReleaseError(
                 f"The source of the records does not count the amounts of "
-                f"{plan.domain.names[index]!r}; take a file, a frame or a database instead, or "
+                f"{workload.domain.names[index]!r}; take a file, a frame or a database instead, or "
                 "plan without them."
             )
 
@@ -277,7 +279,7 @@ def check_countable(plan: TablePlan, counts: Counts) -> None:
     if sizes[largest] * max(counts.n_records, 1) >= 2.0**61:
         raise ReleaseError(
             f"There are too many records to count {_name(plan, largest)} in 64-bit integers; "
-            f"group its attributes into fewer values{_or_fewer_steps(plan, largest)}."
+            f"group its attributes into fewer values{or_fewer_steps(plan, largest)}."
         )
 
 
@@ -295,7 +297,7 @@ def _product(plan: TablePlan, factors: Sequence[float] | np.ndarray) -> np.ndarr
     return np.prod(np.append(np.asarray(factors, dtype=float), 1.0)[plan.closure.members], axis=1)
 
 
-def _or_fewer_steps(plan: TablePlan, residual: int) -> str:
+def or_fewer_steps(plan: "TablePlan | AreaDesign", residual: int) -> str:
     """What else can be done where the attributes of a residual have amounts; "" where none has."""
     has_amounts = set(plan.closure.columns_of(residual)) & set(plan.workload.domain.amounts)
     return ", or give its amounts fewer decimals or narrower limits" if has_amounts else ""

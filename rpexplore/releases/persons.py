@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 from rpexplore.common.text import with_article
+from rpexplore.data.counting import BatchSource
 from rpexplore.data.source import PersonRule, Source
+from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.universe import Comparison, Joined, Universe
 from rpexplore.errors import DataError, ReleaseError
 from rpexplore.planning.plan import Plan
@@ -23,39 +25,58 @@ def one_of_each(budget: Budget, rule: PersonRule | None) -> PersonRule:
 
 
 def refuse_differing(plan: Plan, source: Source, options: RunOptions, n_units: int) -> None:
-    """Raise `DataError` where the records of one unit differ in what the plan counts.
-
-    They have one value of an attribute exactly if each digit of its number, in base 2, is the
-    same on all of them: then those with records where it is 0, and those with others, are
-    together as many as there are. In the same way all or none have a listed value.
-    """
-    takers = options.takers(plan.domain)
-    rule, universe = options.person_rule, plan.universe
+    """Raise `DataError` where the records of one unit differ in what the plan counts."""
+    rule, universe, domain = options.person_rule, plan.universe, plan.domain
     assert rule is not None
-    counted = dict.fromkeys(name for part in plan.parts for name in part.columns)
-    for attribute in (plan.domain[name] for name in counted):
-        if universe is not None and attribute.name in universe.columns:
+    counted = domain.positions(dict.fromkeys(name for part in plan.parts for name in part.columns))
+    for name in (domain.names[index] for index in counted):
+        if universe is not None and name in universe.columns:
             raise ReleaseError(
-                f"The universe of the plan is about {attribute.name!r}, so that it cannot be seen "
+                f"The universe of the plan is about {name!r}, so that it cannot be seen "
                 f"whether all records of one {rule.noun} have the same; leave the attribute out, "
                 "or plan without that universe."
             )
-        codes, bits = range(attribute.size), range((attribute.size - 1).bit_length())
-        halves = [{code for code in codes if not code >> bit & 1} for bit in bits]
-        for half in ({*codes}, *halves):
-            attributes = (attribute,) if universe is None else (*universe.attributes, attribute)
-            one: Comparison | Joined = Comparison(len(attributes) - 1, frozenset(half))
-            n_found = 0
-            for side in (one, Joined("not", (one,))):
-                both = side if universe is None else Joined("and", (universe.condition, side))
-                takers["universe"] = Universe(attribute.name, attributes, both)
-                n_found += source.count(plan.domain, [()], **takers, person_rule=rule).n_records
-            if n_found != n_units:
-                raise DataError(
-                    f"The records of one {rule.noun} (column {rule.column!r}) differ in "
-                    f"{attribute.name!r}, which a table or count of the plan has; give them "
-                    "the same value, leave the attribute out, or count records."
-                )
+    if isinstance(source, BatchSource):
+        differing = source.differing(
+            domain, counted, person_rule=rule, universe=universe, n_persons=n_units
+        )
+    else:
+        differing = (
+            index
+            for index in counted
+            if _differ(domain.attributes[index], plan, source, options, n_units)
+        )
+    for index in sorted(differing):
+        raise DataError(
+            f"The records of one {rule.noun} (column {rule.column!r}) differ in "
+            f"{domain.names[index]!r}, which a table or count of the plan has; give them "
+            "the same value, leave the attribute out, or count records."
+        )
+
+
+def _differ(
+    attribute: Attribute, plan: Plan, source: Source, options: RunOptions, n_units: int
+) -> bool:
+    """Whether the records of some unit differ in an attribute, by counts alone.
+
+    They have one value exactly if each digit of its number, in base 2, is the same on all of them:
+    then those with records where it is 0, and those with others, are together as many as there
+    are. What is in no category counts as a number of ones, which no value has.
+    """
+    takers, universe = options.takers(plan.domain), plan.universe
+    for bit in range(attribute.size.bit_length()):
+        half = frozenset(code for code in range(attribute.size) if not code >> bit & 1)
+        attributes = (attribute,) if universe is None else (*universe.attributes, attribute)
+        one: Comparison | Joined = Comparison(len(attributes) - 1, half)
+        n_found = 0
+        for side in (one, Joined("not", (one,))):
+            both = side if universe is None else Joined("and", (universe.condition, side))
+            takers["universe"] = Universe(attribute.name, attributes, both)
+            counts = source.count(plan.domain, [()], **takers, person_rule=options.person_rule)
+            n_found += counts.n_records
+        if n_found != n_units:
+            return True
+    return False
 
 
 def refuse_more_in_a_period(
@@ -69,6 +90,11 @@ def refuse_more_in_a_period(
     rule, domain, period = options.person_rule, plan.domain, plan.budget.period
     assert rule is not None
     assert period is not None
+    if period not in domain.names:
+        raise ReleaseError(
+            f"The plan is for a panel by {period!r}, and has no such attribute; plan again, with "
+            "tables by it."
+        )
     attribute, universe, n_in_periods = domain[period], plan.universe, 0
     takers = options.takers(domain)
     if universe is not None and period in universe.columns:

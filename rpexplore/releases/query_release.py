@@ -132,7 +132,11 @@ class QueryRelease(OwnCounts, PartRelease[QueryPlan]):
 
     @property
     def noise_rows(self) -> np.ndarray:
-        return self.plan.strategy.decoding * np.sqrt(float(self.plan.gamma_squared))
+        strategy, gamma = self.plan.strategy, np.sqrt(float(self.plan.gamma_squared))
+        if not self.plan.budget.replaces:
+            return strategy.decoding * gamma
+        is_noisy = ~strategy.are_public[:, None] & ~strategy.is_same
+        return np.where(is_noisy, strategy.decoding, 0.0) * gamma
 
     @property
     def measurements(self) -> np.ndarray:
@@ -231,11 +235,15 @@ class QuerySteps:
         """R x + noise: int64[k], x the exact counts of the cells, the last attribute fastest.
 
         The noise is independent discrete Gaussian of variance parameter γ², which costs
-        ρ = max_j Σ_i R_ij² / (2γ²): a record is in one cell j, and moves R x by column j.
+        ρ = max_j Σ_i R_ij² / (2γ²): a record is in one cell j, and moves R x by column j. Where
+        neighbours replace a record, multiples of the number of records are public, and exact.
         """
         cells = counts.counts(self._counted).ravel()
         exact = self.plan.strategy.integers @ cells
-        yield exact + discrete_gaussian(len(exact), self.plan.gamma_squared)
+        noise = discrete_gaussian(len(exact), self.plan.gamma_squared)
+        if self.plan.budget.replaces:
+            noise[self.plan.strategy.is_same] = 0
+        yield exact + noise
 
     def write(
         self, folder: Path, measured: Measured, note: MeasurementNote, on_progress: Progress
@@ -243,7 +251,12 @@ class QuerySteps:
         """The answers D (R x + noise) = W x + D·noise, and what was measured."""
         plan = self.plan
         numbers = measured.read(0, len(plan.strategy.integers))
-        rows = rows_of_counts(plan.queries, plan.strategy.decoding @ numbers, plan.standard_errors)
+        answers = plan.strategy.decoding @ numbers
+        if plan.budget.replaces and np.any(public := plan.strategy.are_public):
+            row = int(np.argmax(plan.strategy.is_same))
+            n_records = int(numbers[row]) // int(plan.strategy.integers[row, 0])
+            answers[public] = plan.queries.coefficients[public, 0] * n_records
+        rows = rows_of_counts(plan.queries, answers, plan.standard_errors)
         names = write_answers(
             folder, rows, csv=not note.parquet_only, escape_formulas=note.escape_formulas
         )

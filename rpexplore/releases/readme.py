@@ -73,6 +73,7 @@ def table_readme(
         has_csv=with_csv and len(packed) < len(workload),
         basis_lines=_basis_lines(workload),
         residuals=residuals[0] if len(residuals) == 1 else "residuals/",
+        means="means/",
         has_custom_basis=any(
             not (basis.counts_records or basis.of_amounts) for _, basis in workload.attribute_bases
         ),
@@ -99,7 +100,7 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
 
 def area_readme(plan: AreaPlan, example: str) -> str:
     """What the README.md says of tables in areas; example: a folder of one of them."""
-    levels = plan.workload.tree.levels
+    levels, workload = plan.workload.tree.levels, plan.workload.tables
     impossible = impossible_rows(plan.domain)
     return _render(
         "areas.md.j2",
@@ -108,6 +109,10 @@ def area_readme(plan: AreaPlan, example: str) -> str:
         example=example,
         impossible=impossible,
         empty=plan.workload.tree.empty_text,
+        residuals="areas/residuals/",
+        means="areas/means/",
+        amounts=_lines_of_amounts(workload, set(workload.amounts) - set(workload.domain.weights)),
+        weights=_lines_of_amounts(workload, set(workload.amounts) & set(workload.domain.weights)),
     )
 
 

@@ -30,7 +30,6 @@ import pyarrow.parquet
 from rpexplore.common.numbers import Decimals
 from rpexplore.common.processes import Progress, in_order
 from rpexplore.data.source import Counts
-from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import MEANS, RELEASED, frame_of
 from rpexplore.errors import WorkloadError
@@ -52,8 +51,10 @@ from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate
 from rpexplore.releases.manifest import TableFiles, WrittenFiles, file_entry
 from rpexplore.releases.means import (
     amounts_of,
-    clamping_sentences,
+    clamping_of,
+    figures_of_means,
     figures_of_sums,
+    labels_of_means,
     n_groups,
     ratio_columns,
 )
@@ -239,8 +240,7 @@ class TableRelease(PartRelease[TablePlan]):
         return frame_of(self.mean_cells(position))
 
     def clamping_of(self, attributes: Collection[str]) -> str:
-        values = (self.domain[name].values for name in attributes)
-        return " ".join(one.clamping_sentence for one in values if isinstance(one, Amounts))
+        return clamping_of(self.domain, attributes)
 
     def mean_cells(self, position: int) -> pa.Table:
         """The means of the table at a position of the workload, one row a group."""
@@ -366,7 +366,7 @@ class TableSteps:
             measurement.check_measurable(plan)
 
     def check_countable(self, counts: Counts) -> None:
-        measurement.check_ranges(self.plan, counts)
+        measurement.check_ranges(self.plan.workload, self.plan.closure, counts)
         measurement.check_countable(self.plan, counts)
 
     def measure(self, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
@@ -550,20 +550,13 @@ class TableWriter:
     ) -> list[dict[str, Any]]:
         """Write the means of a table with amounts, from its sums and counts."""
         workload = self.plan.workload
-        axis, amounts = amounts_of(workload, position)
+        axis, _ = amounts_of(workload, position)
         covariances = self._cells.sum_covariances_of(position, self.plan.sigma_squared.floats)
         sums, counts = (values.take([row], axis) for row in (0, 1))
         of_sums, of_counts = (variances.take([row], axis) for row in (0, 1))
         columns = ratio_columns(sums, counts, of_sums, of_counts, covariances)
-        unit = f" ({amounts.unit})" if amounts.unit else ""
-        named = [*labels]
-        named[axis] = [(labels[axis][0][0], pa.array([f"mean{unit}"]))]
-        for place, index in enumerate(workload.attribute_indices(position)):
-            if index in workload.domain.weights:
-                named[place] = [(labels[place][0][0], pa.array(["weighted"]))]
-        figures = [replace(column, unit=amounts.unit) for column in MEANS]
-        clamping = clamping_sentences(workload, position)
-        figures[0] = replace(figures[0], meaning=f"{MEANS[0].meaning} {clamping}")
+        named = labels_of_means(workload, position, labels)
+        figures = figures_of_means(workload, position)
         errors = columns[1][np.isfinite(columns[1])]
         largest = np.max(np.abs(columns[0]), where=np.isfinite(columns[0]), initial=1.0)
         return write_table(

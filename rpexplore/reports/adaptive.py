@@ -95,7 +95,7 @@ def _tables(plan: AdaptivePlan) -> Section:
 def readings(
     request: WorkloadRequest | None, rehearsal: SmoothRehearsal | None, record_noun: str
 ) -> Section:
-    """Which of unbiased, nonnegative and smooth tables to publish for which use, as rehearsed."""
+    """Which of unbiased, nonnegative and smooth tables to publish for which use, as simulated."""
     rows = [
         (
             reading.name,
@@ -159,13 +159,13 @@ def _rehearsed(rehearsal: SmoothRehearsal | None, record_noun: str) -> list[Fact
         )
     ]
     if rehearsal is None:
-        text = "Not made. With expected counts, “rpexplore rehearse plan.json” makes one."
-        return [Facts([*rows, ("Rehearsal", text)])]
+        text = "Not made. With expected counts, “rpexplore simulate plan.json” makes one."
+        return [Facts([*rows, ("Simulation", text)])]
     columns = {name: COLUMNS[name] for name in ("order", "tables")}
     shown = [name for name in READINGS if name != "nonnegative" or rehearsal.has_nonnegative]
     columns |= {name: Column(name) for name in shown}
     return [
-        Facts([*rows, ("Rehearsal", rehearsal.describe(record_noun))]),
+        Facts([*rows, ("Simulation", rehearsal.describe(record_noun))]),
         Numbers(
             rehearsal.frame.assign(**rehearsal.frame[shown].map(describe_share)),
             columns,

@@ -92,25 +92,36 @@ def areas_report(plan: AreaPlan, given: Given) -> PartReport:
 def _front(plan: AreaPlan, record_noun: str, made: AreaForecast | str) -> list[FrontRow]:
     """What is released and how accurate it is, for who has a minute."""
     tree, top = plan.workload.tree, area_headline(plan)
-    names = ", ".join(plan.domain.names[index] for index in plan.attribute_indices)
+    tables = plan.workload.tables
+    by = [index for index in plan.attribute_indices if index not in tables.amounts]
+    names = ", ".join(plan.domain.names[index] for index in by)
+    has_counts = not tables.has_amounts.all()
+    kinds = " or ".join(
+        [
+            *([f"count {record_noun}"] if has_counts else []),
+            *([f"have {tables.sums_noun} of {record_noun}"] if tables.sums_noun else []),
+        ]
+    )
+    unit = record_noun if has_counts else f"({tables.sums_noun_of(tables.comparable)})"
+    figure = "count" if has_counts else "figure"
     rows: list[FrontRow] = [
         (
             "What is released",
             f"{plan.contents} of {plural(tree.n_areas, 'area')} on "
-            f"{plural(len(tree.levels), 'level')} ({', '.join(tree.levels)}), which count "
-            f"{record_noun} by {names or 'nothing but the area'}.",
+            f"{plural(len(tree.levels), 'level')} ({', '.join(tree.levels)}), which {kinds} "
+            f"by {names or 'nothing but the area'}.",
         ),
         ("Forecast", made)
         if isinstance(made, str)
         else (
-            f"Forecast: {made.people.text(describe_share)} of people in good cells",
+            f"Forecast: {made.people.text(describe_share)} of {made.whom} in good cells",
             f"{made.describe()} {made.rests_on}",
         ),
         (
             "Margin of error",
-            f"±{rounded(top.median_margin, 3)} {record_noun} for {top.median_text} of all areas, "
+            f"±{rounded(top.median_margin, 3)} {unit} for {top.median_text} of all areas, "
             f"and ±{rounded(top.largest_margin, 3)} for {top.largest_text}, "
-            f"{top.least_accurate_table}: a noisy count is so near to the true one 95 % of the "
+            f"{top.least_accurate_table}: a noisy {figure} is so near to the true one 95 % of the "
             "time.",
         ),
     ]
@@ -164,6 +175,10 @@ def _accuracy(plan: AreaPlan, record_noun: str) -> Section:
     alike = ""
     if isinstance(plan.loss, WeightedSum):
         alike = " All areas of a level together count as much as those of another level."
+    tables = plan.workload.tables
+    unit = record_noun
+    if tables.has_amounts.all():
+        unit = f"({tables.sums_noun_of(tables.comparable)})"
     cells = "All cells of a table of an area have the same standard error."
     if top.cells_differ:
         cells = (
@@ -177,7 +192,7 @@ def _accuracy(plan: AreaPlan, record_noun: str) -> Section:
             f"The plan makes {plan.loss.description} as small as the budget allows.{alike} {cells} "
             "It is that of the privacy noise, and does not depend on the counts.",
             f"{capitalised(top.median_text)} of all areas is within "
-            f"±{rounded(top.median_margin, 3)} {record_noun} of the count in the records, 95 % of "
+            f"±{rounded(top.median_margin, 3)} {unit} of the count in the records, 95 % of "
             f"the time (standard error σ = {rounded(top.median_error, 3)}); {top.largest_text}, "
             f"{top.least_accurate_table}, within ±{rounded(top.largest_margin, 3)} (σ = "
             f"{rounded(top.largest_error, 3)}).",
@@ -261,10 +276,10 @@ def _forecast(made: AreaForecast) -> Section:
         ),
         (
             Numbers(levels_for_reading(made), title="By level"),
-            Numbers(sizes_for_reading(made), title="Areas by the number of people in them"),
+            Numbers(sizes_for_reading(made), title=f"Areas by the number of {made.whom} in them"),
             Numbers(
                 tables_for_reading(made, MOST_TABLES),
-                title="Tables by level, those with the fewest people in good cells first",
+                title=f"Tables by level, those with the fewest {made.whom} in good cells first",
             ),
         ),
     )

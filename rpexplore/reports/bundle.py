@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pandas as pd
+
 from rpexplore.common.file_kinds import zip_of
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.domain import except_from_records
@@ -37,10 +39,11 @@ def bundle(
     rehearsal: SmoothRehearsal | None = None,
     approvals: Sequence[Approval] = (),
     expected: ExpectedCounts | None = None,
+    area_guesses: pd.DataFrame | None = None,
 ) -> bytes:
     """The zip file of a plan and the scenario it was made from; the same bytes every time.
 
-    rehearsal, approvals, expected: for the report, as of `contents_of`
+    rehearsal, approvals, expected, area_guesses: for the report, as of `contents_of`
     """
     parts, given = reproductions(plan, scenario), approval_files(approvals)
     of_parts = {name: file for part in parts.values() for name, file in part.files.items()}
@@ -49,7 +52,7 @@ def bundle(
     kept = scenario if plan.part("areas") else scenario.replaced(areas=None)
     texts = {
         "plan.json": plan.text,
-        "report.html": report_html(plan, scenario, rehearsal, approvals, expected),
+        "report.html": report_html(plan, scenario, rehearsal, approvals, expected, area_guesses),
         **({"tables.csv": of_parts["tables.csv"].text} if tables else {}),
         "codebook.json": plan.domain.text("codebook.json"),
         "plan.py": python_script(plan, scenario),
@@ -128,10 +131,12 @@ def contents_of(
     rehearsal: SmoothRehearsal | None = None,
     approvals: Sequence[Approval] = (),
     expected: ExpectedCounts | None = None,
+    area_guesses: pd.DataFrame | None = None,
 ) -> Report:
     """The contents of the report on a scenario's plan.
 
-    expected: counts for it, if they are not the scenario's
+    expected: counts for it, if they are not the scenario's. area_guesses: the errors of best
+    guesses to expect, of `results.estimates.area_guess_errors`
     """
     return report(
         plan,
@@ -146,6 +151,7 @@ def contents_of(
         rehearsal=rehearsal,
         board=_board(plan, scenario),
         approvals=approvals,
+        area_guesses=area_guesses,
         public=scenario.public_tables if public_files(plan, scenario) else None,
     )
 
@@ -156,9 +162,10 @@ def report_html(
     rehearsal: SmoothRehearsal | None = None,
     approvals: Sequence[Approval] = (),
     expected: ExpectedCounts | None = None,
+    area_guesses: pd.DataFrame | None = None,
 ) -> str:
     """The report on a scenario's plan as HTML."""
-    return html(contents_of(plan, scenario, rehearsal, approvals, expected))
+    return html(contents_of(plan, scenario, rehearsal, approvals, expected, area_guesses))
 
 
 def report_pdf(
@@ -167,6 +174,7 @@ def report_pdf(
     rehearsal: SmoothRehearsal | None = None,
     approvals: Sequence[Approval] = (),
     expected: ExpectedCounts | None = None,
+    area_guesses: pd.DataFrame | None = None,
 ) -> bytes:
     """The report on a scenario's plan as PDF."""
-    return pdf(contents_of(plan, scenario, rehearsal, approvals, expected))
+    return pdf(contents_of(plan, scenario, rehearsal, approvals, expected, area_guesses))

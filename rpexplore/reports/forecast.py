@@ -46,7 +46,8 @@ def forecast_row(made: Forecast | str, kept: StatedForecast | None) -> FrontRow:
     if isinstance(made, str):
         return "Forecast", made
     people = made.people.text(describe_share)
-    return f"Forecast: {people} of people in good cells", f"{made.describe()} {made.rests_on}"
+    said = f"{made.describe()} {made.rests_on}"
+    return f"Forecast: {people} of {made.whom} in good cells", said
 
 
 def forecast_section(made: Forecast) -> Section:
@@ -62,10 +63,10 @@ def forecast_section(made: Forecast) -> Section:
             *filter(None, [made.survey_text, made.left_out_text]),
         ),
         (
-            Numbers(range_columns(made.by_order(), "attributes", "meeting")),
+            Numbers(range_columns(made.by_order(), "attributes", "meeting", made.whom)),
             Numbers(
-                range_columns(worst, "table", "meets"),
-                title="Tables with the fewest people in good cells",
+                range_columns(worst, "table", "meets", made.whom),
+                title=f"Tables with the fewest {made.whom} in good cells",
             ),
         ),
     )
@@ -78,7 +79,8 @@ def forecast_sections(plan: Plan, outcome: Outcome | None) -> list[Section]:
         return []
     rule = (
         f"A cell is good if its coefficient of variation is at most {100 * forecast.limit:g} %; a "
-        f"table meets the rule if {describe_share(forecast.share)} of its people are in good cells."
+        f"table meets the rule if {describe_share(forecast.share)} of its {plan.budget.counted} "
+        "are in good cells."
     )
     if outcome is None:
         frame = forecast_by_order(forecast, tables.workload)
@@ -87,7 +89,8 @@ def forecast_sections(plan: Plan, outcome: Outcome | None) -> list[Section]:
     numbers = [Numbers(outcome_columns(outcome.by_order(), "attributes"))]
     by_table = outcome.tables().head(_MOST_TABLES)
     if len(by_table):
-        title = "Tables with the fewest people in good cells beside their forecast"
+        whom = plan.budget.counted
+        title = f"Tables with the fewest {whom} in good cells beside their forecast"
         numbers.append(Numbers(outcome_columns(by_table, "table"), title=title))
     return [Section("Forecast and outcome", (*outcome.sentences, rule), numbers)]
 

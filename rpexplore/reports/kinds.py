@@ -24,6 +24,7 @@ from rpexplore.planning.stated_forecast import StatedForecast
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.section import Section
 from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.workload import Workload
 
 # ---- What reports call the kinds of parts of a plan, where sentences differ between them.
 
@@ -92,20 +93,15 @@ class Words:
 
 def _of_tables(plan: TablePlan) -> Words:
     is_marginals, differ = plan.workload.is_marginals, cells_differ(plan.table_variances)
-    top, attributes = headline(plan), plan.domain.attributes
-    amounts = {
-        attributes[index].name: values
-        for index in plan.workload.amounts
-        if isinstance(values := attributes[index].values, Amounts)
-    }
+    top, clamping = headline(plan), _clamping(plan.workload)
     return Words(
         name="Tables",
         part=plan,
         mechanism=f"ResidualPlanner{_plus(is_marginals)}",
         source=_RP if is_marginals else _RP_PLUS,
-        changes=f"{_BY_NUMBER if is_marginals else _BY_SUM}{_OF_AMOUNTS if amounts else ''}",
+        changes=f"{_BY_NUMBER if is_marginals else _BY_SUM}{_OF_AMOUNTS if clamping else ''}",
         by_matrices=not is_marginals,
-        clamping=" ".join(f"Of {name}, {values.clamping}." for name, values in amounts.items()),
+        clamping=clamping,
         bias="The noise of a cell does not depend on its count"
         if differ
         else "Every cell of a table gets noise of the same size",
@@ -122,8 +118,19 @@ def _of_tables(plan: TablePlan) -> Words:
     )
 
 
+def _clamping(workload: Workload) -> str:
+    """What is done to amounts beyond their limits, in sentences; "" without amounts."""
+    attributes = [workload.domain.attributes[index] for index in workload.amounts]
+    return " ".join(
+        f"Of {one.name}, {one.values.clamping}."
+        for one in attributes
+        if isinstance(one.values, Amounts)
+    )
+
+
 def _of_areas(plan: AreaPlan) -> Words:
     is_marginals, top = plan.workload.tables.is_marginals, area_headline(plan)
+    clamping = _clamping(plan.workload.tables)
     shared = ", the same in all areas of a level" if plan.uniform else ""
     return Words(
         name="Areas",
@@ -133,8 +140,9 @@ def _of_areas(plan: AreaPlan) -> Words:
         changes="a record changes one cell by one of each table of the areas that it lies in, and "
         "nothing elsewhere"
         if is_marginals
-        else _BY_SUM,
+        else f"{_BY_SUM}{_OF_AMOUNTS if clamping else ''}",
         by_matrices=not is_marginals,
+        clamping=clamping,
         bias="All cells of a table of an area get noise of the same size, however few people they "
         "hold, and areas differ"
         if is_marginals

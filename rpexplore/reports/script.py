@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rpexplore.analysis.budget_units import typed_text
@@ -62,6 +63,7 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
 
     It reads the files of `reproductions`, and of areas their codebook.
     """
+    whole = Plan.of(plan)
     parts = reproductions(plan, scenario)
     settings = {name: text for part in parts.values() for name, text in part.settings.items()}
     asked = {kind: part.asked for kind, part in parts.items()}
@@ -69,7 +71,7 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
     arguments.append(f"budget={source_of_budget(plan.budget)}")
     if len(parts) > 1:
         arguments.append(f"shares={shares_of(plan)}")
-    if (universe := Plan.of(plan).universe) is not None:
+    if (universe := whole.universe) is not None:
         arguments.append(f"universe={literal(universe.text)}")
     request = lines_of_call("rp.Request", arguments).replace("\n", "\n    ")
     exception = except_from_records(plan.domain)
@@ -78,7 +80,8 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
     return text_from_template(
         "rpexplore.reports",
         "plan.py.j2",
-        plan=plan,
+        plan=replace(whole, forecast=None),
+        keeps_forecast=whole.forecast is not None,
         made=f"rp.plan(\n    {request}\n)",
         purpose=f"The {answers_of(plan)}",
         answers=answers_of(plan),
@@ -103,6 +106,35 @@ def _comment(*texts: str) -> str:
 _RECORD_NOUN = "records"
 
 
+_EACH = {
+    "tables": "each table",
+    "areas": "each level and table in areas",
+    "counts": "each own count",
+    "rounds": "each adaptive table",
+}
+
+
+def parts_with_accuracy(plan: Plan) -> str:
+    """What of a plan has an accuracy of its own: "each table and each own count"."""
+    return joined([_EACH[part.kind] for part in plan.parts])
+
+
+# How those who keep the records check a plan and run it.
+RUN_COMMANDS = """\
+# Check what the plan claims: privacy cost, variances, and how close it is to the best one.
+rpexplore verify plan.json
+
+# Where approvals are wanted: sign it with an SSH key, and hand the file on.
+rpexplore approve plan.json --key KEY
+
+# Check everything, the records too, and spend nothing.
+rpexplore release plan.json data.csv --out folder --dry-run
+
+# Run it, once. Its cost is booked in the ledger beside the records before noise is drawn.
+rpexplore release plan.json data.csv --out folder
+"""
+
+
 def command_lines(
     plan: Plan,
     scenario: Scenario,
@@ -118,7 +150,7 @@ def command_lines(
     rehearsed: whether the report has a rehearsal of smooth tables. approvals: files of those that
     it names. survey, expected, board: of the report, if they are not the scenario's
     """
-    parts = reproductions(plan, scenario)
+    parts, whole = reproductions(plan, scenario), Plan.of(plan)
     report = ["rpexplore", "report", "plan.json", "--out", "made.html"]
     for option, text in (
         ("--survey", scenario.survey if survey is None else survey),
@@ -135,7 +167,7 @@ def command_lines(
     design = scenario.design_in_use if plan.part("tables") else None
     if counts is not None and design is not None:
         report += design_options(scenario.domain, design)
-    report += ["--rehearse"] if rehearsed else []
+    report += ["--simulate"] if rehearsed else []
     if not (scenario.board if board is None else board).is_empty:
         report += ["--board", "board.json"]
     for name in approvals:
@@ -143,7 +175,8 @@ def command_lines(
     return text_from_template(
         "rpexplore.reports",
         "commands.txt.j2",
-        plan=plan,
+        plan=replace(whole, forecast=None),
+        keeps_forecast=whole.forecast is not None,
         answers=answers_of(plan),
         make=make_command(plan, scenario),
         report=shlex.join(report),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.common.numbers import matrix_along
 from rpexplore.domain.area_tree import (
     AreaRange,
     AreaTree,
@@ -35,6 +36,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     Where,
     query_attributes,
     residuals_within,
+    sums_of,
 )
 from rpexplore.releases.area_files import (
     CellErrors,
@@ -46,7 +48,14 @@ from rpexplore.releases.area_files import (
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.items import Answer, Figures, Item, Marginal, PartReader
-from rpexplore.releases.table_cells import Labels, arrays_of_figures, label_columns, table_of_cells
+from rpexplore.releases.means import clamping_of
+from rpexplore.releases.table_cells import (
+    MEANS_FOLDER,
+    Labels,
+    arrays_of_figures,
+    label_columns,
+    table_of_cells,
+)
 from rpexplore.results.estimates.area_counts import AreaCounts
 from rpexplore.results.measurement_source import MeasurementSource, sources_of
 
@@ -133,10 +142,10 @@ class AreaResults(PartReader):
 
     @cached_property
     def items(self) -> Sequence[Item]:
-        figures = RELEASED
-        if self.whole is not None:
-            figures = AREA_GUESSES if self.is_smooth else PROCESSED
-        return items_of_areas(self.release.parts, self.folder, figures)
+        if self.whole is None:
+            return items_of_areas(self.release.parts, self.folder)
+        figures = AREA_GUESSES if self.is_smooth else PROCESSED
+        return items_of_areas(self.release.parts, self.folder, figures, counts_only=True)
 
     def within(self, area: int, level: int) -> slice:
         """The areas of a level that lie in an area, by their numbers."""
@@ -229,7 +238,8 @@ class AreaTables(Figures):
     @property
     def _stand_alone(self) -> bool:
         """Whether nothing else is known from tables: of biased ones, and of other bases."""
-        return self.is_biased or not self._tables.is_marginals
+        bases = [basis for _, basis in self._tables.attribute_bases]
+        return self.is_biased or not all(one.is_identity or one.of_amounts for one in bases)
 
     @property
     def table_names(self) -> tuple[tuple[str, ...], ...]:
@@ -249,10 +259,16 @@ class AreaTables(Figures):
         names = set(attributes)
         if not names.issuperset(self._axes):
             return False
-        tables = (set(table) for table in self.table_names)
+        tables = [set(table) for table in self.table_names]
         if self._stand_alone:
             return any(names == table for table in tables)
-        return any(names <= table for table in tables)
+        return any(names <= table and not self._amounts & (table - names) for table in tables)
+
+    @property
+    def _amounts(self) -> set[str]:
+        """The attributes of amounts, over which no table is summed."""
+        domain = self._plan.domain
+        return {domain.names[index] for index in domain.amounts}
 
     def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
         """A table as it was released, one row a cell; `counts` if it is within a released one.
@@ -274,7 +290,7 @@ class AreaTables(Figures):
         if self._stand_alone:
             return frame_of(self._of_axis(self._rows(table), table))
         labels = [label_columns(self._plan.domain.attributes[index]) for index in indices]
-        values, areas = self._cells(indices, table), asked_areas(self._parts, table, self.areas)
+        values, areas = self._answers(indices, table), asked_areas(self._parts, table, self.areas)
         variances = self._variances(indices, areas)
         if self.axis:
             labels = [self._labels(areas), *labels]
@@ -309,6 +325,7 @@ class AreaTables(Figures):
         groups, own = np.unique(self._plan.groups.of_area[areas], return_inverse=True)
         noises = [self._noise(indices, group) for group in groups.tolist()]
         vectors = noises[0].vectors(where or {})
+        self._refuse_unknown(indices, vectors)
         values = self._cells(indices, table)
         for index in reversed(indices):
             values = values @ vectors[index]
@@ -320,9 +337,35 @@ class AreaTables(Figures):
         labels = [self._labels(np.append(areas, np.array(self.empty, dtype=np.int64)))]
         return frame_of(table_of_cells(labels, values, variances))
 
+    def _refuse_unknown(self, indices: AttributeIndices, vectors: Mapping[int, np.ndarray]) -> None:
+        """Raise `ReleaseError` for a query about weights that are not the weighted count."""
+        for index in set(indices) & set(self._plan.domain.weights):
+            sums = sums_of(self._plan.domain, index)
+            assert sums is not None
+            (row,) = sums.of(np.eye(sums.attribute.size), 0)
+            vector = vectors[index]
+            if not np.allclose(vector, row * (vector @ row) / (row @ row), rtol=1e-12):
+                raise ReleaseError(
+                    f"Tables in areas have the weighted count of {sums.attribute.name!r} alone; "
+                    f"ask for it, such as {sums.attribute.name}=weighted count."
+                )
+
     @property
     def has_sums(self) -> bool:
         return not self._stand_alone
+
+    def means_of(self, attributes: Collection[str]) -> "pd.DataFrame | None":
+        table = self._tables.find(self._indices([attributes]))
+        if self.is_biased or table not in self._asked or not self._tables.has_means[table]:
+            return None
+        rows = rows_of_areas(
+            self._parts, self.results.folder, self.level, table, self.areas, MEANS_FOLDER
+        )
+        assert rows is not None
+        return frame_of(self._of_axis(rows, table))
+
+    def clamping_of(self, attributes: Collection[str]) -> str:
+        return clamping_of(self._plan.domain, attributes)
 
     def marginals(self, attributes: Collection[str]) -> Sequence[Marginal]:
         if self._stand_alone:
@@ -381,7 +424,10 @@ class AreaTables(Figures):
     def _asked(self) -> list[int]:
         """The tables of the plan that some of the areas are asked for."""
         kinds = np.unique(self._plan.workload.kinds[self.areas])
-        return np.flatnonzero(asked_tables(self._plan)[kinds].any(axis=0)).tolist()
+        asked = asked_tables(self._plan)[kinds].any(axis=0)
+        if self.is_biased:  # whole counts are of counts alone
+            asked = asked & ~self._tables.has_amounts
+        return np.flatnonzero(asked).tolist()
 
     def _indices(self, attributes: Collection[AttributeSet]) -> AttributeIndices:
         names = [
@@ -395,12 +441,13 @@ class AreaTables(Figures):
 
     def _smallest_with(self, indices: AttributeIndices) -> int:
         """The table with the fewest cells that holds these attributes; if biased just these."""
-        wanted = set(indices)
+        wanted, amounts = set(indices), set(self._plan.domain.amounts)
         found = [
             table
             for table in self._asked
             if wanted <= set(own := self._tables.attribute_indices(table))
             and (len(own) == len(wanted) or not self._stand_alone)
+            and not amounts & (set(own) - wanted)
         ]
         if not found:
             names = " × ".join(self._plan.domain.names[index] for index in indices) or "total"
@@ -417,10 +464,25 @@ class AreaTables(Figures):
         return rows
 
     def _cells(self, indices: AttributeIndices, table: int) -> np.ndarray:
-        """Values of a marginal of a table, float64[n_areas, …]."""
-        own = self._tables.attribute_indices(table)
-        shape = self._plan.domain.sizes[list(own)].tolist()
-        values = self._rows(table)["value"].to_numpy().reshape(-1, *shape)
+        """Values of a marginal of a table by single values, float64[n_areas, …].
+
+        Of amounts what `low` and `high` count, which the sum and the number of records tell; of
+        weights, whose sum alone is known, numbers that have this sum.
+        """
+        values = self._answers(indices, table)
+        for axis, index in enumerate(indices, start=1):
+            if (sums := sums_of(self._plan.domain, index)) is not None:
+                rows = sums.of(np.eye(sums.attribute.size), 0)
+                rows = rows * sums.basis.row_units(sums.attribute)[:, None]
+                values = matrix_along(np.linalg.pinv(rows), values, axis)
+        return values
+
+    def _answers(self, indices: AttributeIndices, table: int) -> np.ndarray:
+        """Values of a table, summed over other attributes than these: float64[n_areas, …]."""
+        own, n_queries = self._tables.attribute_indices(table), self._tables.n_queries
+        bases = self._tables.attribute_basis_index[table, : len(own)].tolist()
+        values = self._rows(table)["value"].to_numpy()
+        values = values.reshape(-1, *(n_queries[basis] for basis in bases))
         summed = tuple(axis for axis, index in enumerate(own, start=1) if index not in indices)
         return values.sum(axis=summed)
 
@@ -455,8 +517,7 @@ class AreaTables(Figures):
         if not self.axis:
             return rows
         areas = asked_areas(self._parts, table, self.areas)
-        n_cells = int(self._tables.exact_cells[table])
-        of_rows = np.repeat(np.arange(len(areas), dtype=np.int32), n_cells)
+        of_rows = np.repeat(np.arange(len(areas), dtype=np.int32), rows.num_rows // len(areas))
         for column, texts in reversed(self._labels(areas)):
             codes = pa.DictionaryArray.from_arrays(of_rows, texts)
             rows = rows.add_column(0, column.field(codes.type), codes)

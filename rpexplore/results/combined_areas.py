@@ -28,7 +28,6 @@ from rpexplore.planning.areas.area_groups import AreaGroups
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.releases.area_files import (
     area_files,
     residual_file,
@@ -41,6 +40,7 @@ from rpexplore.releases.area_measurement import AreaAnswers
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
+from rpexplore.results.combined_tables import common_strategies
 from rpexplore.results.measurement_source import MeasurementSource, guarantee, label_of_sources
 from rpexplore.workload.workload import Workload
 
@@ -150,7 +150,14 @@ def combined_design(releases: Sequence[MeasuredRelease]) -> AreaDesign:
     plans = [release.plan.part("areas") for release in releases]
     names = [release.source.name for release in releases]
     domain = _domain_of(plans, names)
-    strategies = _strategies_of(plans, names)
+    strategies = common_strategies(
+        plans[0].domain.names,
+        (
+            (index, plan.closure.strategies.get(index), name)
+            for plan, name in zip(plans, names, strict=True)
+            for index in plan.workload.tables.used
+        ),
+    )
     workload, groups = _workload_of(plans, domain)
     closure = Closure.of(workload.tables)
     used = {index: strategies[index] for index in workload.tables.used if index in strategies}
@@ -219,26 +226,6 @@ def _unnamed(tree: AreaTree) -> AreaTree:
     """The same areas, empty ones among them, whatever people call them."""
     empty = None if tree.empty is None else replace(tree.empty, names=None)
     return replace(tree, names=None, empty=empty)
-
-
-def _strategies_of(plans: Sequence[AreaPlan], names: Sequence[str]) -> dict[int, Strategy]:
-    """The strategy of each attribute in all releases that measured it."""
-    known: dict[int, tuple[Strategy | None, str]] = {}
-    for plan, name in zip(plans, names, strict=True):
-        for index in plan.workload.tables.used:
-            strategy = plan.closure.strategies.get(index)
-            other, first = known.setdefault(index, (strategy, name))
-            alike = strategy is other  # None: single values
-            if strategy is not None and other is not None:
-                alike = np.array_equal(strategy.matrix, other.matrix)
-            if not alike:
-                raise ReleaseError(
-                    f"{plan.domain.names[index]!r} was measured by different strategies for "
-                    f"{first!r} and {name!r}, and such measurements cannot be averaged; combine "
-                    "only releases that count single values of this attribute, or were planned "
-                    "with the same strategy."
-                )
-    return {index: strategy for index, (strategy, _) in known.items() if strategy is not None}
 
 
 def _workload_of(plans: Sequence[AreaPlan], domain: Domain) -> tuple[AreaWorkload, AreaGroups]:

@@ -7,7 +7,7 @@ one source alone measured is kept.
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -42,7 +42,14 @@ def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) 
     for part in estimates[1:]:
         _refuse_different_domains(estimates[0], part)
     estimates = _in_one_domain(estimates)
-    strategies = _common_strategies(estimates)
+    strategies = common_strategies(
+        estimates[0].domain.names,
+        (
+            (index, part.strategies.get(index), part.sources[0].name)
+            for part in estimates
+            for index in sorted({index for subset in part.contributions for index in subset})
+        ),
+    )
     # Σ 1/σ² of each residual, exact.
     precisions: defaultdict[AttributeIndices, Fraction] = defaultdict(Fraction)
     for part in estimates:
@@ -107,24 +114,32 @@ def _mean(subset: AttributeIndices, precision: Fraction, parts: Sequence[Estimat
     return np.sum([weight * part.contributions[subset] for weight, part in weighted], axis=0)
 
 
-def _common_strategies(parts: Sequence[Estimates]) -> dict[int, Strategy]:
-    """The strategy of each attribute in all parts that have it; `ReleaseError` if they differ."""
-    strategies: dict[int, tuple[Strategy | None, Estimates]] = {}
-    for part in parts:
-        for index in sorted({index for subset in part.contributions for index in subset}):
-            strategy = part.strategies.get(index)
-            known, first = strategies.setdefault(index, (strategy, part))
-            alike = strategy is known  # None: single values
-            if strategy is not None and known is not None:
-                alike = np.array_equal(strategy.matrix, known.matrix)
-            if not alike:
-                raise ReleaseError(
-                    f"{part.domain.names[index]!r} was measured by different strategies for "
-                    f"{first.sources[0].name!r} and {part.sources[0].name!r}, and such "
-                    "measurements cannot be averaged; combine only releases that count single "
-                    "values of this attribute, or were planned with the same strategy."
-                )
-    return {index: strategy for index, (strategy, _) in strategies.items() if strategy is not None}
+def common_strategies(
+    names: Sequence[str], measured: Iterable[tuple[int, Strategy | None, str]]
+) -> dict[int, Strategy]:
+    """The strategy of each attribute in all releases that measured it.
+
+    Args:
+        names: Of the attributes.
+        measured: The index of an attribute, its strategy (None: single values), and the release.
+
+    Raises:
+        ReleaseError: If they differ.
+    """
+    known: dict[int, tuple[Strategy | None, str]] = {}
+    for index, strategy, release in measured:
+        other, first = known.setdefault(index, (strategy, release))
+        alike = strategy is other
+        if strategy is not None and other is not None:
+            alike = np.array_equal(strategy.matrix, other.matrix)
+        if not alike:
+            raise ReleaseError(
+                f"{names[index]!r} was measured by different strategies for {first!r} and "
+                f"{release!r}, and such measurements cannot be averaged; combine only releases "
+                "that count single values of this attribute, or were planned with the same "
+                "strategy."
+            )
+    return {index: strategy for index, (strategy, _) in known.items() if strategy is not None}
 
 
 def _in_one_domain(parts: Sequence[Estimates]) -> list[Estimates]:

@@ -23,6 +23,7 @@ from rpexplore.planning.mechanism.reconstruction import Where
 from rpexplore.releases.atomic_folder import new_folder
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import (
+    TableFiles,
     check_facts,
     check_listed,
     checked_folder,
@@ -108,6 +109,7 @@ def load_checked(
     names: Sequence[str],
     facts_of: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     *,
+    files_of: Callable[[Mapping[str, Any]], TableFiles] | None = None,
     made: str = "tables",
 ) -> Mapping[str, Any]:
     """The manifest of a folder of tables or records that were computed from other ones.
@@ -118,6 +120,7 @@ def load_checked(
         folder_format: As of `checked_folder`, like `noun` and the names of facts.
         facts_of: Of the manifest what it must say beside what follows from its sources; may raise
             any of `UNREADABLE`.
+        files_of: The files that it must list, if these are known.
         made: What was computed, for the guarantee.
     """
     manifest = checked_folder(folder, folder_format, noun, names)
@@ -128,9 +131,12 @@ def load_checked(
             "guarantee": guarantee(sources, made),
             **facts_as_worded(manifest),
         }
+        files = None if files_of is None else files_of(manifest)
     except UNREADABLE:
         raise not_as_written(folder, noun, "its manifest has not what it must have") from None
     check_facts(folder, manifest, facts, noun)
+    if files is not None:
+        check_listed(folder, manifest, files, noun)
     return MappingProxyType(manifest)
 
 
@@ -147,31 +153,27 @@ class ProcessedTables(PartReader):
     def load(cls, folder: str | Path) -> "ProcessedTables":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
-        loaded = cls(folder, MappingProxyType(manifest))
-        try:
+
+        def facts_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
             label, steps = said_in_files(folder, manifest)
             method, rounded = steps["method"], steps["rounded"]
             if not isinstance(rounded, int):
                 raise TypeError(rounded)
-            sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
-            facts = {
+            is_nonnegative = method == "nonnegative"
+            return {
                 "label": label,
                 "method": method,
                 "rounded": rounded,
-                "gap": float(manifest["gap"]) if method == "nonnegative" else None,
-                "rounds": int(manifest["rounds"]) if method == "nonnegative" else None,
-                "guarantee": guarantee(sources),
-                **facts_as_worded(manifest),
+                "gap": float(manifest["gap"]) if is_nonnegative else None,
+                "rounds": int(manifest["rounds"]) if is_nonnegative else None,
             }
-            files: dict[str, list[str] | None] = {**files_of_tables(loaded.table_names)}
-            if method == "smooth":
-                files |= dict.fromkeys(SHRINKAGE_FILES)
-        except UNREADABLE:
-            raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
-        check_facts(folder, manifest, facts, _NOUN)
-        check_listed(folder, manifest, files, _NOUN)
-        return loaded
+
+        def files_of(manifest: Mapping[str, Any]) -> dict[str, list[str] | None]:
+            of_tables = files_of_tables(cls(folder, manifest).table_names)
+            smooth = SHRINKAGE_FILES if manifest["method"] == "smooth" else ()
+            return {**of_tables, **dict.fromkeys(smooth)}
+
+        return cls(folder, load_checked(folder, KIND, _NOUN, _FACTS, facts_of, files_of=files_of))
 
     @property
     def label(self) -> str:

@@ -119,7 +119,7 @@ def _rehearsed(
     closure, sizes = plan.closure, plan.workload.domain.sizes
     if closure.blocks:
         raise ReleaseError(
-            "Tables with levels of attributes cannot be rehearsed yet; rehearse a plan of the same "
+            "Tables with levels of attributes cannot be simulated yet; simulate a plan of the same "
             "tables by single values."
         )
     refuse_open_values(plan.workload.domain, plan.workload.open_attributes)
@@ -127,8 +127,8 @@ def _rehearsed(
     if expected.total > MOST_RECORDS or cells > MOST_CELLS:
         raise ReleaseError(
             f"At most {MOST_RECORDS:,} records and {MOST_CELLS:,} cells of all tables can be "
-            f"rehearsed, got {describe_count(int(expected.total))} and "
-            f"{describe_count(int(cells))}; rehearse fewer tables, or that number of records, of "
+            f"simulated, got {describe_count(int(expected.total))} and "
+            f"{describe_count(int(cells))}; simulate fewer tables, or that number of records, of "
             "which errors are larger shares."
         )
     on_progress("Making up records", 0.0)
@@ -172,7 +172,7 @@ def _tables(plan: TablePlan) -> list[AttributeIndices]:
     """The attributes of each table of counts that have several values, each set once."""
     if np.all(plan.workload.has_amounts):
         raise ReleaseError(
-            f"All tables are {plan.workload.sums_noun}, of which nothing is made up; rehearse a "
+            f"All tables are {plan.workload.sums_noun}, of which nothing is made up; simulate a "
             "plan that has tables of counts."
         )
     several = {index for index, size in enumerate(plan.closure.sizes.tolist()) if size > 1}
@@ -282,7 +282,7 @@ def rehearse_adaptive(
     if expected.total > MOST_RECORDS or cells > MOST_CELLS:
         raise ReleaseError(
             f"At most {MOST_RECORDS:,} records and {MOST_CELLS:,} cells of all tables can be "
-            "rehearsed; rehearse fewer tables, or that number of records."
+            "simulated; simulate fewer tables, or that number of records."
         )
     on_progress("Making up records", 0.0)
     tables = tables_of(plan)

@@ -14,14 +14,15 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from rpexplore.common.files import home_folder, write_whole
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.area_tree_file import HeldTreeFiles, ReadTreeFile, parquet_of_tree
-from rpexplore.errors import WorkloadError
+from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.scenarios.project import Project, name_of_areas
-from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _ACCOUNT = re.compile(r"[0-9a-f]{64}")
@@ -104,6 +105,37 @@ class Autosaves:
         except WorkloadError as error:
             raise WorkloadError(f"The saved project {path} cannot be opened. {error}") from None
         return SavedProject(project, text, datetime.fromtimestamp(path.stat().st_mtime, UTC))
+
+    def projects(self) -> dict[str, SavedProject]:
+        """All that can be read, by their keys, the one saved last first."""
+        found = {}
+        with suppress(OSError):
+            for key in self.keys():
+                with suppress(RpexploreError, OSError):
+                    saved = _read(self, key, self.path(key).stat().st_mtime_ns)
+                    if saved is not None:
+                        found[key] = saved
+        return found
+
+    def rename(self, key: str, name: str) -> None:
+        """Give a saved project another name.
+
+        Raises `RpexploreError` for a name that it cannot have, or where it is not there any more.
+        """
+        saved = self._present(key)
+        self.save(key, saved.project.with_survey(name).text(), saved.text)
+
+    def duplicate(self, key: str) -> None:
+        """Save a copy of a project; raises `RpexploreError` if that is not there any more."""
+        project = self._present(key).project
+        copy = project.with_survey(f"{project.name[: NAME_LENGTH - 7]} (copy)")
+        self.save(self.new_key(), copy.text(), None)
+
+    def _present(self, key: str) -> SavedProject:
+        saved = self.projects().get(key)
+        if saved is None:
+            raise WorkloadError("That project is not there any more.")
+        return saved
 
     def save(self, key: str, text: str, before: str | None) -> bool:
         """Save a project's text over `before`; False, and nothing is written, if that is not there.
@@ -269,3 +301,8 @@ def _state_of(path: Path) -> tuple[int, ...]:
     """What changes when somebody writes to a file. Raises `FileNotFoundError`."""
     found = path.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+@lru_cache(256)  # the page Home lists them with every step
+def _read(saves: Autosaves, key: str, saved_at: int) -> SavedProject | None:
+    return saves.read(key)

@@ -39,7 +39,8 @@ def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Sce
     The record noun stays the same if the codebook does. Raises `RpexploreError` for a file that is
     no plan.
     """
-    text = utf8_text(content, filename, DomainError, "utf-8")  # plans have no byte order mark
+    # Plans have no byte order mark.
+    text = utf8_text(content, filename, DomainError, may_have_mark=False)
     opened = Scenario.of_plan(TablePlan.parse(text, filename))
     same = opened.domain == present.domain
     record_noun = present.record_noun if same else opened.record_noun

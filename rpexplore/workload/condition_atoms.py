@@ -81,14 +81,15 @@ class ConditionAtoms:
 
     def _refusal(self, diagrams: "_Diagrams", names: Sequence[str]) -> WorkloadError:
         """The error that names the first count with which the list tells too much apart."""
-        few, many = 0, len(self._texts)
+        few, many, is_reached = 0, len(self._texts), False
         while many - few > 1:
-            middle = (few + many) // 2
+            # From below, as long lists take long and few counts may be enough.
+            middle = (few + many) // 2 if is_reached else min(2 * few + 1, many - 1)
             try:
                 diagrams.joined([diagrams.root(text) for text in self._texts[:middle]])
                 few = middle
             except _TooManyError:
-                many = middle
+                many, is_reached = middle, True
         behind = f"with the {few:,} before it, " if few else ""
         return WorkloadError(
             f"Lists of own counts can tell at most {MAX_ATOMS:,} groups of cells apart, and "
@@ -189,6 +190,7 @@ class _Diagrams:
         """The steps of the atoms of all roots, and whether each root holds: bool[·, n_atoms]."""
         distinct, place_of = np.unique(np.array(roots, dtype=np.int64), return_inverse=True)
         states, steps, n_steps = distinct[None].astype(np.int32), [], 0
+        last, most_atoms = len(self.n_groups) - 1, min(MAX_ATOMS, MAX_ENTRIES // max(len(roots), 1))
         for index, n_groups in enumerate(self.n_groups):
             n_steps += len(states) * n_groups
             if n_steps > MOST_STEPS:
@@ -210,13 +212,13 @@ class _Diagrams:
                 numbers = np.empty(len(some), dtype=np.int64)
                 for which in np.argsort(first).tolist():
                     numbers[which] = following.setdefault(some[which].tobytes(), len(following))
-                if len(following) > MOST_STATES or len(following) * left.shape[1] > _MOST_LEFT:
+                most = min(MOST_STATES, _MOST_LEFT // left.shape[1])
+                # What the last attribute leads to are the atoms.
+                if len(following) > (min(most, most_atoms) if index == last else most):
                     raise _TooManyError
                 parts.append(numbers[of_rows.ravel()])
             steps.append(np.concatenate(parts).reshape(-1, n_groups))
             states = np.frombuffer(b"".join(following), dtype=np.int32).reshape(len(following), -1)
-        if len(states) > MAX_ATOMS or len(states) * len(roots) > MAX_ENTRIES:
-            raise _TooManyError
         return steps, (states == _ALWAYS).T[place_of.ravel()]
 
 

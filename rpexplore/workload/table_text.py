@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 import numpy as np
 
@@ -102,13 +104,16 @@ def split_at_table(domain: Domain, text: str) -> tuple[str, str]:
 
     Names may hold one, and so may what is said: "age=σ = 20".
     """
-    places = [place for place, sign in enumerate(text) if sign == "="]
-    splits = [(text[:place], text[place + 1 :]) for place in reversed(places)]
-    for table_text, said in splits:
+    # No table has more of them than all names: what is said may have very many. In NFD, as some
+    # programs write texts, ≠ is one with a stroke.
+    most = sum(normalize("NFD", name).count("=") for name in domain.names)
+    places = [match.start() for match in islice(re.finditer("=", text), most + 1)]
+    for place in reversed(places):
         with suppress(RpexploreError):
-            table_from_text(domain, table_text)
-            return table_text, said
-    return splits[0]
+            table_from_text(domain, text[:place])
+            return text[:place], text[place + 1 :]
+    table_text, _, said = text.rpartition("=")
+    return table_text, said
 
 
 def _candidates(domain: Domain, table: Table) -> Iterator[str]:

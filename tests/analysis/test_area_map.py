@@ -30,6 +30,8 @@ def test_shapes_are_matched_to_the_level_that_most_of_them_fit():
     assert shapes.describe() == (
         "3 of 4 shapes are areas of the level town, by the property code; that level has 3 areas."
     )
+    whole = read_map(features("N2", "S1", "N1"), "map.geojson", TREE)
+    assert whole.describe() == "All 3 areas of the level town have a shape."
     regions = read_map(features("S", key="kürzel"), "map.geojson", TREE)
     assert regions.describe().endswith("that level has 2 areas. Without a shape: N.")
     assert (regions.level, regions.areas.tolist()) == ("region", [2])

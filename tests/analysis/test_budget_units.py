@@ -93,15 +93,15 @@ def test_plain_numbers_are_typed_as_people_do(value, text):
 def test_a_budget_in_words():
     # docs/mathematics.md §2.2: rho = 0.5, delta = 1e-6 gives epsilon = 5.2215.
     record = budgets.describe_guess(rp.Budget(rho="0.5"))
-    assert record.startswith("ε = 5.23 at δ = 1e-6, ρ = 0.5, for one record. Guesses who")
-    assert "in the data: at most **78 %** right" in record
+    assert record.startswith("ε = 5.23 at δ = 1e-6, ρ = 0.5. A guess at who")
+    assert "in the data is right at most **78\u00a0%** of the time" in record
     person = budgets.describe_guess(rp.Budget(epsilon=1, delta="1e-9", max_records_per_person=3))
     # μ² of continuous noise is 0.0331148 there, and 2ρ of zCDP 0.0299461.
     rho = "ρ = 0.01498 to 0.01656, as the noise of the plan allows, "
     assert person.startswith(f"ε = 1 at δ = 1e-9, {rho}")
     # Of the larger one: a plan can have it.
     most = privacy.max_correct_guesses(Fraction("0.01655741525"))
-    assert f"**{rounded(100 * most, 2, 'up')} %**" in person
+    assert f"**{rounded(100 * most, 2, 'up')}\u00a0%**" in person
     assert "for one person with at most 3 records. " in person
     assert "whether a person is in the data" in budgets.right_guesses(
         rp.Budget(epsilon=1, delta="1e-9", max_records_per_person=3)

@@ -3,8 +3,8 @@
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
-from pages.components.shared.guard import Guard
 from rpexplore.common.installation import TOKEN_PARAMETER
+from rpexplore.serving.guard import Guard
 
 
 def server(token: str) -> TestClient:

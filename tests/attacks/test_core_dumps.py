@@ -106,7 +106,7 @@ def test_processes_that_read_records_for_it_cannot_be_dumped():
 def test_the_app_cannot_be_dumped():
     program = """
 import asyncio
-from pages.components.shared.server import lifespan
+from rpexplore.serving.server import lifespan
 from tests.support.processes import dumpable
 async def serve():
     async with lifespan(None):

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import rpexplore as rp
-from pages.components.shared.background import Task, finish_kept_tasks
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.source import PersonRule
@@ -20,6 +19,7 @@ from rpexplore.errors import DataError
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.serving.tasks import Task, finish_kept_tasks
 from tests.cli.program import Program, started
 from tests.data.engines.servers import Server, in_duckdb
 from tests.support.processor_time import PATIENCE

@@ -180,30 +180,28 @@ def test_a_type_that_names_things_of_the_server_is_refused_by_name(postgres):
         DatabaseSource(postgres.connection, "things").count(Domain.from_sizes({"a": 2}), [(0,)])
 
 
-@pytest.mark.parametrize(
-    ("condition", "n"),
-    [
-        ("c = 0.7", 1),
-        ("c != 0.7", 4),
-        ("c <= 16", 3),
-        ("c > 16", 1),
-        ("0.7 < c <= 16.000002", 2),
-        ("c in (0.7, 16)", 2),
-        ("c < 1e300 & c != 1e-300", 4),
-    ],
-)
-def test_universes_of_short_floats(condition, n, tmp_path, postgres):
+def test_universes_of_short_floats(tmp_path, postgres):
     """A number of 32 bits is the number that it was stored for; statistics packages write such."""
     records = pa.table({"c": pa.array([0.7, 16, 16.000002, -1, None], pa.float32()), "a": [0] * 5})
     pq.write_table(records, tmp_path / "records.parquet")
     domain = Domain.from_sizes({"a": 2})
+    n_records = {
+        "c = 0.7": 1,
+        "c != 0.7": 4,
+        "c <= 16": 3,
+        "c > 16": 1,
+        "0.7 < c <= 16.000002": 2,
+        "c in (0.7, 16)": 2,
+        "c < 1e300 & c != 1e-300": 4,
+    }
     for source in (
         FileSource(tmp_path / "records.parquet"),
         in_duckdb(records, tmp_path / "records.duckdb"),
         postgres.source(records, "short"),
     ):
-        universe = universe_of(condition, domain)
-        assert source.count(domain, [(0,)], universe=universe).n_records == n
+        for condition, n in n_records.items():
+            universe = universe_of(condition, domain)
+            assert source.count(domain, [(0,)], universe=universe).n_records == n, condition
 
 
 def recoded(text: str, to: str) -> Domain:

@@ -111,7 +111,7 @@ def _wait_for(process: subprocess.Popen, health: str, log: Path) -> None:
 
 
 def settled(page: Page) -> None:
-    """Wait until the script has run and the text colours of `app.STYLE` are there.
+    """Wait until the script has run and the text colours of `.streamlit/style.css` are there.
 
     Streamlit loads each kind of element when it is first drawn; on a busy machine that style may
     come seconds after the text whose colour it sets.

@@ -114,7 +114,7 @@ def results(page: Page, folder: Path) -> None:
         attributes.press("Enter")
         quiet(page)
     attributes.press("Escape")
-    page.get_by_test_id("stMain").evaluate("element => element.scrollTo(0, 230)")
+    page.get_by_test_id("stMain").evaluate("element => element.scrollTo(0, 290)")
 
 
 def country(page: Page, folder: Path) -> None:

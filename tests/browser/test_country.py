@@ -37,7 +37,7 @@ def test_the_country_is_planned_released_and_seen_on_maps(page: Page, tmp_path: 
     page.get_by_role("button", name="Open the sample country").click()
     expect(metric(page, "Areas")).to_contain_text("24,939")
     page.get_by_role("tab", name="Map", exact=True).click()
-    expect(page.get_by_text("2,024 of 2,024 shapes")).to_be_visible()
+    expect(page.get_by_text("All 2,024 areas of the level")).to_be_visible()
     drawn(page)
     assert re.search(r"[A-Z][a-z]+.*σ", point_at_shapes(page))
 

@@ -29,7 +29,7 @@ def test_a_plan_says_when_to_choose_it_and_what_unbiased_tables_would_be_worth(r
         assert first == rp.Forecast(plan.first, expected=900).people._asdict()
         assert facts["candidate_count"] == 3
         assert facts["first_plan"]["sha256"] == plan.first.sha256
-    made = run.json("forecast", "p.json", *COUNT)["rounds_if_unbiased"]
+    made = run.json("forecast", "p.json", *COUNT)["forecast_if_unbiased"]
     assert made["people"] == useful.people._asdict()
     assert "biased" in run.done("show", "p.json")
     assert "rounds select" in run.done("verify", "p.json")
@@ -51,11 +51,11 @@ def test_options_that_promise_accuracy_are_refused(run, options, message):
 
 def test_it_is_rehearsed_beside_a_fixed_plan_and_compared_with_nothing_else(run):
     run.done(*MADE, *COUNT)
-    errors = run.json("rehearse", "p.json", *COUNT)["errors"]
+    errors = run.json("simulate", "p.json", *COUNT)["errors"]
     assert [(row["order"], row["tables"]) for row in errors] == [(2, 3)]
     # (900 records in tables of 4 to 6 cells, at ρ = 0.1: some records, far from all.)
     assert all(0 < row[name] < 0.5 for row in errors for name in ("adaptive", "fixed"))
-    assert "need expected counts" in run.refused("rehearse", "p.json")
+    assert "need expected counts" in run.refused("simulate", "p.json")
     assert "an adaptive plan" in run.refused("compare", "p.json")
 
 

@@ -246,14 +246,14 @@ def test_a_plan_for_areas_has_a_report(released):
     assert known["by_level"]["state"]["people"]["low"] > 0.9
     assert known["by_level"]["state"]["meeting"]["high"] <= made["by_level"]["state"]["tables"] / 2
     made = released.json("forecast", "plan.json", "--expected-areas", "known.csv")
-    assert made["areas"] == known
+    assert made["forecast_in_areas"] == known
     assert [row["level"] for row in made["best_guesses_in_areas"]] == ["all", "state", "town"]
     assert "Best guesses for areas" in released.done("forecast", "plan.json", *counts)
     assert "--expected-areas" not in released.done("forecast", "plan.json", *counts)
     refused = released.refused("forecast", "plan.json", *counts, "--by-group", "sex")
     assert "--by-group, --csv and --out are about tables" in refused
-    refused = released.refused("report", "plan.json", "--out", "r.html", "--rehearse")
-    assert "--rehearse is for smooth tables" in refused
+    refused = released.refused("report", "plan.json", "--out", "r.html", "--simulate")
+    assert "--simulate is for smooth tables" in refused
 
 
 def test_what_is_not_for_areas_says_what_is(released):
@@ -264,7 +264,7 @@ def test_what_is_not_for_areas_says_what_is(released):
             "--level LEVEL for all of a level",
         ),
         (("answer", "out", "sex=F", "--area", "1"), "2 areas have it"),
-        (("rehearse", "plan.json"), "give a plan that has some"),
+        (("simulate", "plan.json"), "give a plan that has some"),
     ):
         assert remedy in released.refused(*words)
     assert "equal shares" in released.done("compare", "plan.json")

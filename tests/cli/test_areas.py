@@ -210,11 +210,19 @@ def test_a_table_that_names_a_level_is_in_each_of_its_areas(homes):
     for more, message in (
         (("--table", "part,town,sex"), "names the levels part and town"),
         (("--table", "town,sex", "--weight", "town,age=2"), "is about a table that is not asked"),
-        (("--table", "town,sex", "--level", "town=1"), "Say which tables areas have in one way"),
         (("--table", "village,sex"), "Levels of areas: part and town."),
         (("--tables", "list.csv"), "names the level 'town' in a table"),
     ):
         assert message in homes.refused(*common, *more, "--out", "q.json")
+
+
+def test_a_table_that_names_a_level_comes_beside_those_of_the_level(homes):
+    asked = ("--up-to", "2", "--level", "town=0", "--table", "town,sex", "--weight", "town,sex=2")
+    homes.done("plan", "codebook.csv", *AREAS, *asked, *RHO, "--out", "p.json")
+    frame = load_plan("p.json").part("areas").accuracy()
+    towns = frame.query("level == 'town'").set_index("attributes")["weight"]
+    assert towns.to_dict() == {(): 1, ("sex",): 2}
+    assert frame.query("level == 'part'")["attributes"].map(len).max() == 2
 
 
 @pytest.mark.parametrize(

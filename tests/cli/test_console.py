@@ -26,7 +26,7 @@ def test_version_and_help(run):
     verbs += [
         "rewrite",
         "compare",
-        "rehearse",
+        "simulate",
         "counts",
         "combine",
         "postprocess",
@@ -48,6 +48,10 @@ def test_version_and_help(run):
     [
         (["plann"], "No such command 'plann'"),
         (["--verbose"], "see rpexplore --help."),
+        (
+            ["release", "p.json", "d.csv", "--where", "x"],
+            "rpexplore release has no option '--where', but rpexplore plan has it; see",
+        ),
         (["show"], "see rpexplore show --help."),
         (["show", "none.json"], "'none.json' cannot be read"),
         (["show", "codebook.csv"], "codebook.csv is not a plan file"),

@@ -64,13 +64,13 @@ def test_own_counts_are_publishable_or_not(run):
 
 
 def test_smooth_tables_are_rehearsed_by_expected_counts(planned):
-    command = ("rehearse", "plan.json", "--expected-count", "90")
+    command = ("simulate", "plan.json", "--expected-count", "90")
     facts = planned.json(*command)
     assert facts["records"] == 90
     assert [row["order"] for row in facts["errors"]] == [1, 2]
     assert {"unbiased", "nonnegative", "smooth"} <= facts["errors"][0].keys()
     text = planned.done(
-        "rehearse", "plan.json", "--expected-count", "90", "--record-noun", "people"
+        "simulate", "plan.json", "--expected-count", "90", "--record-noun", "people"
     )
     assert "Simulated on made-up people (90): a smooth table of 2 attributes is" in text
-    assert "need expected counts" in planned.refused("rehearse", "plan.json")
+    assert "need expected counts" in planned.refused("simulate", "plan.json")

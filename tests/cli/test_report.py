@@ -67,10 +67,10 @@ def test_notes_for_the_board_and_expected_counts_are_in_it(plan):
         assert sentence in text
     assert done.stderr == ""
     rehearsal = rehearse_smooth_tables(plan, rp.ExpectedCounts.of_total(5000))
-    done = run("--out", "rehearsed.html", "--expected-count", "5000", "--rehearse")
+    done = run("--out", "rehearsed.html", "--expected-count", "5000", "--simulate")
     assert done.exit_code == 0, done.output
     assert rehearsal.describe("records") in Page(Path("rehearsed.html").read_text("utf-8")).text
-    done = run("--out", "other.html", "--rehearse")
+    done = run("--out", "other.html", "--simulate")
     assert "give --expected-count N or --expected FILE" in done.stderr
     Path("board.json").write_text('{"decision": "Approved.", "decided_on": "01234567"}')
     done = run("--out", "report.html", "--force", "--board", "board.json")

@@ -97,8 +97,8 @@ def test_every_part_is_combined_with_its_like(released):
 @pytest.mark.nightly
 def test_rehearsals_are_of_the_tables_of_the_plan(released):
     counts = ("--expected-count", "90")
-    assert "not tables in areas and own counts" in released.done("rehearse", "plan.json", *counts)
-    report = ("report", "plan.json", "--out", "report.html", "--rehearse", *counts)
+    assert "not tables in areas and own counts" in released.done("simulate", "plan.json", *counts)
+    report = ("report", "plan.json", "--out", "report.html", "--simulate", *counts)
     released.done(*report)
     assert "Simulated on made-up" in Path("report.html").read_text("utf-8")
 
@@ -111,7 +111,7 @@ def test_a_rehearsal_of_adaptive_tables_says_what_it_leaves_out(run):
         "--count", "women: sex = 'F' @ 5", "--share", "rounds=1/2", "--share", "counts=1/2",
         "--out", "plan.json",
     )  # fmt: skip
-    assert "not own counts" in run.done("rehearse", "plan.json", *expected)
+    assert "not own counts" in run.done("simulate", "plan.json", *expected)
 
 
 def test_answers_are_refused_with_what_there_is_instead(released):

@@ -1,5 +1,8 @@
 """Work in threads: results in order, failures in their place, nothing left going."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from itertools import count
@@ -60,3 +63,26 @@ def test_when_nobody_takes_results_nothing_goes_on():
     after = len(begun)
     time.sleep(0.05)
     assert len(begun) == after < 20
+
+
+def test_linear_algebra_that_is_loaded_later_has_one_thread_too():
+    code = """
+from threadpoolctl import threadpool_info
+from rpexplore.common.processes import one_thread
+
+def threads():
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+import numpy
+with one_thread():
+    n_before = len(threads())
+with one_thread(with_scipy=True):
+    assert len(threads()) > n_before and set(threads()) == {1}, threads()
+with one_thread():
+    assert set(threads()) == {1}, threads()
+"""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+    )
+    assert ran.returncode == 0, ran.stderr

@@ -15,6 +15,7 @@ from rpexplore.common.text import (
     duration,
     plural,
     rounded,
+    singular_noun,
     small,
     text_of_path,
 )
@@ -119,3 +120,15 @@ def test_a_path_is_text_whatever_bytes_its_name_has():
 )
 def test_small_probabilities_are_never_rounded_down(value, text):
     assert small(Fraction(value)) == text
+
+
+@pytest.mark.parametrize(
+    ("noun", "singular"),
+    [
+        ("households", "household"), ("companies", "company"), ("branches", "branch"),
+        ("houses", "house"), ("people", "person"), ("women", "woman"), ("businesses", "business"),
+        ("business", "business"), ("census", "census"), ("household", "household"),
+    ],
+)  # fmt: skip
+def test_a_noun_in_the_plural_becomes_one_in_the_singular(noun, singular):
+    assert singular_noun(noun) == singular

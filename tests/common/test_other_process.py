@@ -13,6 +13,7 @@ import pytest
 
 from rpexplore.common import processes as module
 from rpexplore.common.processes import in_other_process
+from rpexplore.common.server import ServerSettings
 from rpexplore.errors import DataError, RpexploreError
 from tests.support.processor_time import PATIENCE
 
@@ -72,6 +73,14 @@ def test_the_result_comes_from_another_process():
     pid, result = in_other_process(reversed_there, content)
     assert pid != os.getpid()
     assert result == content[::-1]
+
+
+def test_it_has_a_lower_priority_on_a_planning_server_alone(monkeypatch):
+    here = os.getpriority(os.PRIO_PROCESS, 0)
+    assert in_other_process(os.getpriority, os.PRIO_PROCESS, 0) == here
+    for name, text in ServerSettings(planning_only=True).variable.items():
+        monkeypatch.setenv(name, text)
+    assert in_other_process(os.getpriority, os.PRIO_PROCESS, 0) == min(here + 10, 19)
 
 
 def test_an_error_is_raised_here_with_what_is_for_the_screen_only(capfd):

@@ -40,7 +40,8 @@ DATES = [
     "2024-01-31T24:00", "2024-01-31T00:00:00Z", "2024-01-31 00:00:00+00",
     "2024-01-31T00:00:00+01:00", "2024-01-31T13:30Z", "2024-01-31 00:00:00", "31/01/2024",
     "1/2/2024", "31.01.2024", "2024-01", "2024", "20240131", "2024-01-31x", "", "none", "-9",
-    "2023-12-31", "2024-03-15", "2024-03-14", "2025-01-01", None,
+    "2023-12-31", "2024-03-15", "2024-03-14", "2025-01-01", None, "2024-Q1", " 2024Q2\u2003",
+    "2024-Q3", "2024-q4", "2024-Q5", "2024-W05", "2024W06", "202403", "2024-03", "2025",
 ]  # fmt: skip
 COLUMNS = {
     "text": pa.array(TEXTS, pa.string()),
@@ -110,6 +111,8 @@ VALUES = {
     "joined": Dates("2023", "2024", "10 days", format="%Y%m%d", missing=(("-9", "x"), *_REST)),
     "short": Dates("2023", "2024", "year", format="%Y-%m", missing=_REST),
     "year": Dates("2023", "2024", "year", format="%Y", missing=_REST),
+    "quarters": Dates("2024-01-15", "2024-12-31", "quarter", missing=_REST),
+    "periods": Dates("2020", "2029", "2 years", missing=(("2025", "no year"), *_REST)),
     "numbers or days": Integers(
         0, 10, missing=(("2024-01-31", "a day"), ("2024-01-31 13:30:00", "a time"), *_REST)
     ),
@@ -118,7 +121,18 @@ VALUES = {
     ),
     "exact": Bins((-(2.0**53), 0, 2.0**53), (("-1", "none"), *_REST)),
 }
-_OF_DAYS = ("days", "weeks", "months", "years", "own", "form", "short", "year")
+_OF_DAYS = (
+    "days",
+    "weeks",
+    "months",
+    "years",
+    "own",
+    "form",
+    "short",
+    "year",
+    "quarters",
+    "periods",
+)
 _OTHERS = tuple(
     name for name in VALUES if name not in (*_OF_DAYS, "joined", "numbers or days", "beyond")
 )
@@ -128,7 +142,7 @@ WAYS = {
     "date": (*_OF_DAYS, "few", "joined", "numbers or days"),
     "time": (*_OF_DAYS, "few", "numbers or days"),
     "zoned": (*_OF_DAYS, "few"),
-    "digits": ("days", "joined", "year"),
+    "digits": ("days", "joined", "year", "months", "periods"),
     "single": ("listed", "few", "edges", "numbers"),
     "whole": (
         "few",

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.data import coding
-from rpexplore.data.coding import Faults, Takers, coders, distinct_values
+from rpexplore.data import arrow_values, coding
+from rpexplore.data.arrow_values import distinct_values
+from rpexplore.data.coding import Faults, Takers, coders
 from rpexplore.domain.attribute import Values
 from rpexplore.errors import DataError, DomainError
 
@@ -60,7 +61,7 @@ def test_codes_are_those_of_each_value_by_itself(column, values, data, narrow):
     coder = coder_of(domain, others)
     strict = coder_of(domain)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coding, "_NARROW", narrow)
+        patch.setattr(arrow_values, "_NARROW", narrow)
         alone = []
         for value in drawn:
             one = pa.array([value], type_)
@@ -79,7 +80,7 @@ def test_looking_up_gives_the_column_back(column, data, narrow):
     kind, type_ = column
     drawn = pa.array(data.draw(st.lists(kind | st.none(), max_size=10)), type_)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coding, "_NARROW", narrow)
+        patch.setattr(arrow_values, "_NARROW", narrow)
         distinct, indices = distinct_values(drawn)
     listed = [*distinct.to_pylist(), None]
     assert repr([listed[index] for index in indices]) == repr(drawn.to_pylist())

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.domain import codebook
+from rpexplore.domain import codebook, codebook_rows
 from rpexplore.domain.attribute import MAX_ATTRIBUTES
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.domain.codebook_remarks import remarks_on_codebook
@@ -143,7 +143,7 @@ def test_csv_header_in_any_case_and_order_without_labels():
         ("attribute,label\nsex,m\n", r"c\.csv must have a header .* got attribute, label"),
         ("attribute,value\n", r"c\.csv has a header but no rows"),
         ("attribute,value\nsex,m\nsex,\n", r"line 3: .* attribute 'sex' and value ''"),
-        ("attribute,value\nsex,m\n,f\n", r"line 3: .* attribute '' and value 'f'"),
+        ("attribute,value\n,f\nsex,m\n", r"line 2: .* attribute .. and value .f."),
         ("attribute,value\nsex\n", r"line 2: "),
         ("attribute,value,value\nsex,m,f\n", r"c\.csv has the column value twice"),
         ("attribute,value\nsex,a\x00b\n", r"'sex': .* that files can hold .* got 'a\\x00b'"),
@@ -348,7 +348,8 @@ def test_more_attributes_than_any_codebook_has_are_refused_before_one_is_made(na
         "schema.json": json.dumps({"fields": [{"name": name} for name in names]}),
         "codebook.csv": "attribute,value\n" + "".join(f"{name},1\n" for name in names),
     }
-    monkeypatch.setattr(codebook, "Attribute", None)
+    for module in (codebook, codebook_rows):
+        monkeypatch.setattr(module, "Attribute", None)
     with pytest.raises(DomainError, match="can have at most 100,000 attributes"):
         Domain.parse(texts[name], name)
 
@@ -390,3 +391,16 @@ def test_missing_values_that_cannot_be_are_refused(missing, reason):
     for kind in (lambda: Integers(0, 9, 1, missing), lambda: Bins((0, 1), missing)):
         with pytest.raises(DomainError, match=reason):
             kind()
+
+
+def test_codebooks_in_another_encoding_are_read_as_it_is_named(tmp_path):
+    (tmp_path / "c.csv").write_bytes("attribute;value\nort;Köln\nort;Bonn\n".encode("windows-1252"))
+    with pytest.raises(DomainError, match="is not UTF-8 text"):
+        Domain.load(tmp_path / "c.csv")
+    domain = Domain.load(tmp_path / "c.csv", encoding="windows-1252")
+    assert domain["ort"].labels() == ["Köln", "Bonn"]
+    with pytest.raises(DomainError, match="no encoding 'klingon'"):
+        Domain.load(tmp_path / "c.csv", encoding="klingon")
+    # A mark in the file says what it is in, whatever is named.
+    (tmp_path / "c.csv").write_text("attribute;value\nort;Köln\nort;Bonn\n", "utf-16")
+    assert Domain.load(tmp_path / "c.csv", encoding="windows-1252") == domain

@@ -271,3 +271,23 @@ def test_cells_of_the_same_days_count_the_same():
         assert difference_of_cells(domain(months), domain(same)) == ""
     for other in (replace(months, last="2026-02-27"), replace(months, step="day")):
         assert "different values of 'day'" in difference_of_cells(domain(months), domain(other))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (Dates("2026", "2026", "quarter"), {"2026-Q1": 0, "2026Q4": 3, "2026-01": None}),
+        # The first week of 2026 begins in 2025, and is cut off.
+        (
+            Dates("2026-01-01", "2026-01-18", "week"),
+            {"2026-W03": 2, "2026W02": 1, "2026-W01": None},
+        ),
+        (Dates("2026-01-15", "2026-03-31", "month"), {"2026-01": None, "2026-02": 1, "202603": 2}),
+        (Dates("2001", "2012", "5 years"), {"2001": 0, "2012": 2, "2013": None}),
+        (Dates("2026", "2026", "month", format="%Y/%m"), {"2026-01": None}),
+        (Dates("0001", "9999", "year"), {"2026": None}),  # more than statements compare with
+        (Dates("2026", "2026", "day"), {"2026": None}),
+    ],
+)
+def test_whole_periods_are_written_as_they_are_called(values, expected):
+    assert {text: values.written_periods.get(text) for text in expected} == expected

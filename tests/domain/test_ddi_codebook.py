@@ -13,7 +13,7 @@ from rpexplore.data.files.columns import (
     recognise_path,
 )
 from rpexplore.domain import codebook_formats
-from rpexplore.domain.codebook_formats import variables_of_ddi
+from rpexplore.domain.codebook_formats import draft_of_file, variables_of_ddi
 from rpexplore.domain.domain import unfinished
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.codebook_grid import domain_from_grid, domain_with_values
@@ -251,3 +251,21 @@ def test_missing_values_of_a_variable_without_listed_ones_go_with_values_that_ar
     schema = recognise(json.dumps({"fields": fields}).encode(), "a.json")
     assert isinstance(schema, ColumnsFile)
     assert schema.header.columns == (Column("age", "numbers", missing=(("-9", ""),)),)
+
+
+def test_labels_are_in_the_language_that_is_named():
+    said = '<labl xml:lang="en-GB">{}</labl><labl xml:lang="de">{}</labl>'
+    categories = "".join(
+        f"<catgry><catValu>{value}</catValu>{said.format(*labels)}</catgry>"
+        for value, labels in {"1": ("Male", "Mann"), "2": ("Female", "Frau")}.items()
+    )
+    text = f'<codeBook><dataDscr><var name="SEX">{said.format("Sex", "Geschlecht")}{categories}'
+    content = f"{text}</var></dataDscr></codeBook>".encode()
+    for language, expected in (
+        ("", ["Sex", "Male", "Female"]),
+        ("de", ["Geschlecht", "Mann", "Frau"]),
+        ("EN", ["Sex", "Male", "Female"]),
+        ("fr", ["Sex", "Male", "Female"]),  # not there: the first
+    ):
+        (sex,) = draft_of_file(content, "c.xml", language=language).domain.attributes
+        assert [sex.label, *sex.labels()] == expected

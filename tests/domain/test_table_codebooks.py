@@ -242,3 +242,59 @@ def test_a_part_that_is_many_sheets_is_read_within_the_limit_of_all():
     with pytest.raises(DomainError, match="holds more than any codebook"):
         sheets_of(file.getvalue(), "c.xlsx", DomainError, most_bytes=50_000)
     assert len(sheets_of(file.getvalue(), "c.xlsx", DomainError, most_bytes=100_000)) == 9
+
+
+def test_titles_above_and_merged_cells_are_understood(written):
+    rows = [
+        ["Codebook 2026"],
+        [],
+        ["attribute", "value", "label"],
+        ["sex", "F", "Female"],
+        [None, "M", "Male"],
+    ]
+    one = [["Regions"], ["code", "label"], [1, "North"], [2, "South"]]
+    domain = Domain.load(written(Codes=rows, region=one))
+    regions = rp.Attribute("region", rp.Categories(("1", "2"), ("North", "South")))
+    assert domain == Domain((SEX, regions))
+
+
+def test_the_remarks_on_a_codebook_know_other_names_of_columns(written):
+    rows = [["List of codes"], ["Merkmal", "Code"], ["sex", "F"], [None, "M"]]
+    path = written(Codes=rows, Notes=[["no codebook"]])
+    columns = {"attribute": "Merkmal", "value": "Code"}
+    assert Domain.load(path, columns=columns).names == ("sex",)
+    (remark,) = remarks_on_codebook(path, columns=columns)
+    assert "'Notes'" in remark
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sep=;\nattribute;value;label\nsex;F;Female\nsex;M;Male\n",
+        "Codes of the survey\n\nattribute;value;label\nsex;F;Female\n;M;Male\n;;\n",
+        '"sep=\t"\r\nattribute\tvalue\tlabel\r\nsex\tF\tFemale\r\nsex\tM\tMale\r\n',
+    ],
+)
+def test_csv_as_excel_writes_it_is_understood(text):
+    assert Domain.parse(text, "codebook.csv") == Domain((SEX,))
+
+
+def test_edges_of_bins_may_have_decimal_commas():
+    domain = Domain.parse("name;type;values\nx;bins;0|0,5|2\n", "codebook.csv")
+    assert domain["x"].values == rp.Bins((0, 0.5, 2))
+
+
+def test_labels_of_px_files_are_in_the_language_that_is_named():
+    text = (
+        'LANGUAGE="sv";LANGUAGES="sv","en";STUB="kön";STUB[en]="sex";HEADING="år";\n'
+        'HEADING[en]="year";VALUES("kön")="män","kvinnor";VALUES[en]("sex")="men","women";\n'
+        'CODES("kön")="1","2";VALUES("år")="2026";VARIABLECODE("kön")="Kon";DATA=\n1 2;'
+    )
+    for language, expected in (
+        ("", ["kön", "män"]),
+        ("en", ["sex", "men"]),
+        ("de", ["kön", "män"]),
+    ):
+        domain = draft_of_file(text.encode(), "c.px", language=language).domain
+        assert domain.names == ("Kon", "år")
+        assert [domain["Kon"].label, domain["Kon"].labels()[0]] == expected

@@ -31,7 +31,7 @@ DONE = [
     ("verify", "plan.json"),
     ("rewrite", "plan.json", "--out", "again.json"),
     ("compare", "plan.json"),
-    ("rehearse", "plan.json", "--expected-count", "90"),
+    ("simulate", "plan.json", "--expected-count", "90"),
     ("release", "plan.json", "records.csv", "--out", "first"),
     ("release", "plan.json", "records.parquet", "--out", "second"),
     ("ledger", "records.csv"),

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 import rpexplore as rp
+from rpexplore.cli.main import cli
 from rpexplore.planning.planner import plan_tables
 
 ROOT = Path(__file__).parents[2]
@@ -48,14 +50,19 @@ def checked(repository: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
 
 
+def spoil(repository: Path) -> None:
+    """Add two plans that are wrong."""
+    text = (repository / "plan.json").read_text("utf-8")
+    (repository / "changed.json").write_text(text.replace('{"rho":"1"}', '{"rho":"1/2"}'), "utf-8")
+    (repository / "cut.json").write_text(text[:-20], "utf-8")
+
+
 def check_hook(repository: Path) -> None:
     """Fail unless the hook passes a plan, and tells of two that are wrong a line each."""
     done = checked(repository)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Passed" in done.stdout
-    text = (repository / "plan.json").read_text("utf-8")
-    (repository / "changed.json").write_text(text.replace('{"rho":"1"}', '{"rho":"1/2"}'), "utf-8")
-    (repository / "cut.json").write_text(text[:-20], "utf-8")
+    spoil(repository)
     done = checked(repository)
     assert done.returncode == 1
     lines = done.stdout.splitlines()
@@ -67,6 +74,24 @@ def check_hook(repository: Path) -> None:
     assert "- exit code: 2" in lines
 
 
+def test_the_entry_of_the_hook_passes_a_plan_and_tells_of_each_that_is_wrong(repository):
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    program, *arguments = hook["entry"].split()
+    assert program == "rpexplore"
+    others = [str(repository / name) for name in ("other.json", "plan.json")]
+    done = CliRunner().invoke(cli, [*arguments, *others])
+    assert done.exit_code == 0, done.output
+    spoil(repository)
+    files = sorted(map(str, repository.glob("*.json")))
+    done = CliRunner().invoke(cli, [*arguments, *files])
+    assert done.exit_code == 2
+    changed, cut, holds = done.stdout.splitlines()[-3:]
+    assert "cut.json is not a plan file" in cut
+    assert holds.endswith("plan.json: holds")
+    assert "changed.json: " in changed
+
+
+@pytest.mark.nightly
 def test_the_hook_in_this_environment(repository):
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     program, _, arguments = hook["entry"].partition(" ")

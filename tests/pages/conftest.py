@@ -195,12 +195,13 @@ class App:
         return {metric.label: metric.value for metric in self.test.metric}
 
     def texts(self, kind: str) -> list[str]:
-        return [element.value for element in getattr(self.test, kind)]
+        """What is written in elements of a kind, without what keeps a number beside its sign."""
+        return [element.value.replace("\u00a0", " ") for element in getattr(self.test, kind)]
 
 
 def plain(texts: list[str]) -> str:
     """Texts of a page as they are read, without escapes."""
-    return " ".join(texts).replace("\\", "")
+    return " ".join(texts).replace("\\", "").replace("\u00a0", " ")
 
 
 def check_charts(session: App) -> None:

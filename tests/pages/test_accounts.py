@@ -7,14 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 import rpexplore as rp
-from pages.components.shared import accounts, autosave
-from pages.components.shared.accounts import (
-    BROWSER_COOKIE,
-    HOURS_LOGGED_IN,
-    Account,
-    account_of_browser,
-    account_of_claims,
-)
+from pages.components.shared import autosave
 from rpexplore.domain import area_tree_file
 from rpexplore.domain.area_tree_file import parquet_of_tree
 from rpexplore.errors import RpexploreError
@@ -22,6 +15,14 @@ from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project, content_of, name_of_areas
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.serving import accounts
+from rpexplore.serving.accounts import (
+    BROWSER_COOKIE,
+    HOURS_LOGGED_IN,
+    Account,
+    account_of_browser,
+    account_of_claims,
+)
 from tests.pages.conftest import App
 
 NOW = 1_800_000_000

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from pages.components.shared import solutions
 from pages.components.shared.background import task_name
 from rpexplore.common.installation import sample_data_folder
 from rpexplore.domain import area_tree_file
@@ -23,6 +22,7 @@ from rpexplore.reports.script import command_lines, python_script
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.examples import sample_records_for
 from rpexplore.scenarios.project import Project, content_of
+from rpexplore.serving.planning_tasks import solve_areas
 from tests.pages.conftest import check_charts, plain
 from tests.support.processor_time import PATIENCE
 
@@ -48,12 +48,10 @@ SQUARE = [[[0, 50], [1, 50], [1, 51], [0, 51], [0, 50]]]
 def planned(session) -> AreaPlan:
     """The plan that was made last."""
     deadline = time.monotonic() + PATIENCE
-    while session.session_state[task_name(solutions.solve_areas, session.scenario.name)][
-        1
-    ].is_going:
+    while session.session_state[task_name(solve_areas, session.scenario.name)][1].is_going:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    return session.session_state[task_name(solutions.solve_areas, session.scenario.name)][1].result
+    return session.session_state[task_name(solve_areas, session.scenario.name)][1].result
 
 
 def finish(session):
@@ -139,7 +137,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     session.press("all ›")
     assert not session.exception
     show(session, "Map")
-    assert "2,024 of 2,024 shapes are areas of the level municipality" in plain(
+    assert "All 2,024 areas of the level municipality have a shape" in plain(
         session.texts("caption")
     )
 
@@ -346,7 +344,7 @@ def test_a_long_plan_is_cancelled(towns, monkeypatch):
         while not ended.wait(0.01):
             on_progress("Searching", 0.5)
 
-    monkeypatch.setattr(solutions, "plan_areas", endless)
+    monkeypatch.setattr("rpexplore.serving.planning_tasks.plan_areas", endless)
     monkeypatch.setattr("pages.components.shared.background.PATIENCE", 0.05)
     show(towns, "Plan").toggle(key="area uniform").set_value(True).run()
     towns.press("Cancel")

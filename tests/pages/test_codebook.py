@@ -166,6 +166,6 @@ def test_what_is_counted(app, small):
     session = app("codebook", small)
     session.text_input(key="record_noun").set_value("visits").run()
     session.open("plan")
-    assert session.metrics()["A cell of the median table, 95 %"].endswith(" visits")
+    assert session.metrics()["95 % margin of error, median table"].endswith(" visits")
     session.open("codebook").text_input(key="record_noun").set_value(" ").run()
     assert session.scenario.record_noun == "records"

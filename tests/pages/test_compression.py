@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pages.components.shared.compression import CompressedScripts
+from rpexplore.serving.compression import CompressedScripts
 
 SCRIPT = b"let x = 1;\n" * 1000
 ASKED = []

@@ -19,6 +19,7 @@ from rpexplore.reports import bundle, report
 from rpexplore.results.rehearsal import rehearse_smooth_tables
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
+from tests.releases.area_plans import PLANS
 from tests.support.processor_time import PATIENCE
 
 
@@ -64,6 +65,17 @@ def test_one_click_takes_everything(made, small):
     assert not session.code  # until the commands are to be shown
 
 
+def test_the_report_has_the_errors_of_best_guesses_for_areas_to_expect(made):
+    plan = PLANS["the same"]
+    session = AppTest.from_function(page, default_timeout=PATIENCE)
+    scenario = Scenario(plan.domain).replaced(expected=ExpectedCounts.of_total(900))
+    session.session_state["project"] = Project((scenario,))
+    session.session_state["the plan"] = plan.alone
+    session.run()
+    assert not session.exception
+    assert "Expected errors of best guesses by level" in made["report.html"]()
+
+
 @pytest.mark.nightly
 def test_a_rehearsal_of_this_session_is_in_the_report(made, small):
     expected = ExpectedCounts.of_total(900)
@@ -78,7 +90,7 @@ def test_a_rehearsal_of_this_session_is_in_the_report(made, small):
     )
     assert "Simulated on made-up people (900)" in made["report.html"]()
     with zipfile.ZipFile(BytesIO(made["plan-bundle.zip"]())) as archive:
-        assert "--rehearse" in archive.read("commands.txt").decode()
+        assert "--simulate" in archive.read("commands.txt").decode()
     session.session_state["commands"] = True
     session.run()
     assert "rpexplore verify plan.json" in session.code[0].value

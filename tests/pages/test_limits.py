@@ -10,9 +10,6 @@ import pytest
 import streamlit as st
 
 import rpexplore as rp
-from pages.components.shared import background, serving
-from pages.components.shared.background import Task
-from pages.components.shared.serving import reading
 from rpexplore.common.file_kinds import zip_of
 from rpexplore.data.files import columns, offered
 from rpexplore.domain import expected_counts_file
@@ -21,6 +18,9 @@ from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.examples import EXAMPLES
 from rpexplore.scenarios.project import content_of
+from rpexplore.serving import sessions, tasks
+from rpexplore.serving.sessions import reading
+from rpexplore.serving.tasks import Task
 from tests.pages.conftest import plain
 from tests.support.processor_time import PATIENCE
 
@@ -28,15 +28,15 @@ from tests.support.processor_time import PATIENCE
 @pytest.fixture
 def limited(plan_only, monkeypatch):
     """Makes the app one of a shared server with these limits, where nobody is yet."""
-    monkeypatch.setattr(serving, "_places", set())
+    monkeypatch.setattr(sessions, "_places", set())
     return plan_only
 
 
 @pytest.fixture
 def outside_of_sessions(monkeypatch):
     """Work is done for nobody: each piece of it takes turns with those that `turn` says."""
-    monkeypatch.setattr(background, "session_number", lambda: None)
-    monkeypatch.setattr(background, "own_turn", lambda: threading.Semaphore())
+    monkeypatch.setattr(tasks, "session_number", lambda: None)
+    monkeypatch.setattr(tasks, "own_turn", lambda: threading.Semaphore())
 
 
 def test_more_tables_than_the_limit_are_refused_and_the_plan_stays(app, limited, small):
@@ -50,7 +50,7 @@ def test_more_tables_than_the_limit_are_refused_and_the_plan_stays(app, limited,
     )
     assert session.scenario == before
     session.open("plan")
-    assert "A cell of the median table, 95 %" in session.metrics()
+    assert "95 % margin of error, median table" in session.metrics()
 
 
 def test_a_file_above_the_limit_is_refused(app, limited, small):
@@ -130,14 +130,14 @@ def test_uploads_are_read_one_at_a_time_whoever_they_are_of(limited):
 def test_a_further_visitor_is_asked_to_try_later(app, limited, small, monkeypatch):
     limited(sessions=1)
     # For Streamlit all tests are one session.
-    monkeypatch.setattr(serving, "_place", lambda: _kept_in_session(serving._take_place))
+    monkeypatch.setattr(sessions, "_place", lambda: _kept_in_session(sessions._take_place))
     first = app("home", small)
     second = app("home", small)
     assert second.title[0].value == "All places are taken"
     assert "Try again in some minutes" in second.info[0].value
     assert not second.button
     assert first.run().title[0].value != "All places are taken"
-    serving._leave(*serving._places)
+    sessions._leave(*sessions._places)
     assert second.run().title[0].value == first.title[0].value
 
 
@@ -148,11 +148,13 @@ def _kept_in_session(make):
 
 def test_a_session_that_goes_on_after_a_break_needs_a_place_again(app, limited, small, monkeypatch):
     limited(sessions=1)
-    monkeypatch.setattr(serving, "_place", lambda: None)
+    monkeypatch.setattr(sessions, "_place", lambda: None)
     session = app("home", small)
     assert session.title[0].value != "All places are taken"
-    monkeypatch.setattr(serving, "_places", {1})  # of somebody else: Streamlit has given up its own
-    monkeypatch.setattr(serving, "_place", serving._take_place)
+    monkeypatch.setattr(
+        sessions, "_places", {1}
+    )  # of somebody else: Streamlit has given up its own
+    monkeypatch.setattr(sessions, "_place", sessions._take_place)
     assert session.run().title[0].value == "All places are taken"
 
 
@@ -206,7 +208,7 @@ def test_undo_goes_back_so_many_steps(app, limited, small):
 def test_a_session_works_on_one_thing_at_a_time(limited, monkeypatch, outside_of_sessions):
     limited()
     own, going, most = threading.Semaphore(), [0], [0]
-    monkeypatch.setattr(background, "own_turn", lambda: own)
+    monkeypatch.setattr(tasks, "own_turn", lambda: own)
 
     def work(on_progress):
         going[0] += 1
@@ -215,10 +217,10 @@ def test_a_session_works_on_one_thing_at_a_time(limited, monkeypatch, outside_of
         going[0] -= 1
         return True
 
-    tasks = [Task(work).start() for _ in range(4)]
-    for task in tasks:
+    started = [Task(work).start() for _ in range(4)]
+    for task in started:
         task.wait(PATIENCE)
-    assert [task.result for task in tasks] == [True] * 4
+    assert [task.result for task in started] == [True] * 4
     assert most[0] == 1
 
 
@@ -226,7 +228,7 @@ def test_the_server_works_on_no_more_than_it_has_processors(
     limited, monkeypatch, outside_of_sessions
 ):
     limited()
-    monkeypatch.setattr(serving, "_processors", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(sessions, "_processors", threading.BoundedSemaphore(1))
     held, finish = threading.Event(), threading.Event()
 
     def first(on_progress):

@@ -14,11 +14,11 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from pages.components.shared import accounts
-from pages.components.shared.accounts import Account, LoginRoutes
-from pages.components.shared.guard import PublicGuard
 from rpexplore.common.server import ACCOUNT_HEADER, PublicAddress
 from rpexplore.common.server_files import Login
+from rpexplore.serving import accounts
+from rpexplore.serving.accounts import Account, LoginRoutes
+from rpexplore.serving.guard import PublicGuard
 from tests.support.identity_provider import IdentityProvider, identity_provider
 
 PUBLIC = "https://plan.agency.example/plan"

@@ -25,11 +25,10 @@ from tests.pages.conftest import plain
 def test_the_plan_is_there_at_once(app):
     session = app("plan")
     metrics = session.metrics()
-    assert metrics["A cell of the median table, 95 %"] == "±26.4 people"
-    largest = "±29.6 in a cell of the least accurate table, age × occupation"
-    assert largest in plain(session.texts("caption"))
+    assert metrics["95 % margin of error, median table"] == "±26.4 people"
+    assert "At most ±29.6: age × occupation" in plain(session.texts("caption"))
     # epsilon(rho = 0.1, delta = 1e-6) = 2.14194, rounded up
-    assert "ε = 2 at δ = 1e-6, ρ = 0.1, for one record" in plain(session.texts("caption"))
+    assert "ε = 2 at δ = 1e-6, ρ = 0.1. A guess at who" in plain(session.texts("caption"))
     assert "at most one part in a billion above the smallest possible" in plain(
         session.texts("markdown")
     )

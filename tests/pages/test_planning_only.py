@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
-from pages.components.shared.serving import HAND_OVER
 from rpexplore.common.installation import sample_data_folder
 from rpexplore.common.server import ServerSettings
 from rpexplore.domain.domain import Domain
 from rpexplore.scenarios.examples import EXAMPLES, sample_project
+from rpexplore.serving.sessions import HAND_OVER
 from rpexplore.workload.query_definitions import stated_from_text
 from tests.pages.conftest import TITLES, VIEWS, VIEWS_OF_LINES, plain
 

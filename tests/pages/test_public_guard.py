@@ -12,17 +12,17 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from pages.components.shared import accounts, guard, streamlit_parts
-from pages.components.shared.accounts import (
+from rpexplore.common.server import ACCOUNT_HEADER, PublicAddress
+from rpexplore.common.server_files import Login
+from rpexplore.serving import accounts, guard, streamlit_parts
+from rpexplore.serving.accounts import (
     BROWSER_COOKIE,
     Account,
     LoginRoutes,
     account_of_browser,
     log_out,
 )
-from pages.components.shared.guard import PublicGuard
-from rpexplore.common.server import ACCOUNT_HEADER, PublicAddress
-from rpexplore.common.server_files import Login
+from rpexplore.serving.guard import PublicGuard
 
 PUBLIC = "https://plan.agency.example/plan"
 ORIGIN = {"origin": "https://plan.agency.example"}

@@ -372,7 +372,7 @@ def test_a_list_is_solved_once_whatever_the_budget_and_after_an_undo(app, listed
     def refuse(*_, **__):
         raise AssertionError("solved once more")
 
-    monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "query_optimum", refuse)
+    monkeypatch.setattr(sys.modules["rpexplore.serving.planning_tasks"], "query_optimum", refuse)
     session.press("Undo")
     assert plan_of(session).queries is earlier.queries
     session.press("Redo")
@@ -422,6 +422,6 @@ def test_without_a_plan_the_page_says_why(app, listed, monkeypatch):
     def refuse(*_, **__):
         raise PlanError("These counts cannot be measured.")
 
-    monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "query_optimum", refuse)
+    monkeypatch.setattr(sys.modules["rpexplore.serving.planning_tasks"], "query_optimum", refuse)
     session = app("queries", listed)
     assert "There is no plan: These counts cannot be measured." in plain(session.texts("error"))

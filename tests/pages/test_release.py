@@ -7,6 +7,7 @@ import pytest
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.scenarios.project import Project
@@ -41,6 +42,21 @@ def test_a_release_from_start_to_finish(app, records, tmp_path):
     session.text_input(key="ledger").set_value(str(tmp_path / "own.sqlite")).run()
     assert "has its account in the ledger" in plain(session.texts("error"))
     assert run_button(session).disabled
+
+
+def test_a_release_keeps_the_forecast_of_its_plan_if_that_is_wanted(app, records, tmp_path):
+    session = app("release")
+    session.scenario = session.scenario.replaced(public=(), expected=ExpectedCounts.of_total(500))
+    session.run()
+    plain_plan = session.scenario.plan()
+    session.checkbox(key="keep forecast").set_value(True).run()
+    finish(confirmed_run(set_up(session, records, tmp_path / "out")))
+    kept = Release.load(tmp_path / "out").plan
+    made = rp.Forecast(plain_plan, expected=500)
+    assert kept.forecast == made.stated
+    assert kept.sha256 != plain_plan.sha256
+    labels = [button.label for button in session.get("download_button")]
+    assert labels.index("Download a page for readers") < labels.index("Download report.html")
 
 
 def test_a_run_is_confirmed_by_the_name_of_its_scenario(app, records, tmp_path):

@@ -24,7 +24,7 @@ def stopped(app, monkeypatch):
         assert may_go_on.wait(30)
         return run_release(*args, **more)
 
-    monkeypatch.setattr(sys.modules["pages.components.release.release_task"], "release", waiting)
+    monkeypatch.setattr(sys.modules["rpexplore.serving.release_tasks"], "release", waiting)
     yield may_go_on
     may_go_on.set()
 
@@ -84,7 +84,7 @@ def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_pa
         Ledger(ledger).book(data, plan, output)
         raise ReleaseError("The disk is full.")
 
-    monkeypatch.setattr(sys.modules["pages.components.release.release_task"], "release", failing)
+    monkeypatch.setattr(sys.modules["rpexplore.serving.release_tasks"], "release", failing)
     finish(confirmed_run(session))
     shown = session.error[0].value.replace("\\", "")
     assert shown.startswith(
@@ -151,7 +151,7 @@ def test_a_booked_run_says_what_cancelling_costs_and_stays_charged(app, small_re
 
         return run_release(*args, on_progress=note, **more)
 
-    monkeypatch.setattr(sys.modules["pages.components.release.release_task"], "release", pausing)
+    monkeypatch.setattr(sys.modules["rpexplore.serving.release_tasks"], "release", pausing)
     confirmed_run(session)
     assert booked.wait(30)
     session.run()

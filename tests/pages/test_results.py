@@ -209,10 +209,10 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     assert f"A count is within ±{margin} people" in plain(session.texts("markdown"))
     labels = [button.label for button in session.get("download_button")]
     assert labels == [
-        "Download age_sex.csv",
-        "Download age_sex.parquet",
         "Download a page for readers",
         "Download all tables as an Excel workbook",
+        "Download age_sex.csv",
+        "Download age_sex.parquet",
         "Download all-frictionless.zip",
     ]
     session.selectbox(key="from age").set_value("2").run()
@@ -299,7 +299,7 @@ def test_a_crosstab_has_totals_shares_and_what_is_publishable(app, released):
         assert len(others) == 20 - n_publishable
         assert (others[0] == "") == leave_empty
         labels = [button.label for button in session.get("download_button")]
-        assert labels[0] == f"Download age_sex{'-publishable' * leave_empty}.csv"
+        assert f"Download age_sex{'-publishable' * leave_empty}.csv" in labels
     total = tables.answer("age", "sex", where={})
     assert rows[-1][-1].startswith(f"{total.value:,.0f}")
     margins = [

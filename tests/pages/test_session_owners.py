@@ -10,7 +10,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
 
-from pages.components.shared.accounts import Account
+from rpexplore.serving.accounts import Account
 from tests.support.planning_server import (
     PATIENCE,
     Browser,

@@ -24,8 +24,10 @@ from streamlit.runtime.media_file_storage import MediaFileKind
 from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.testing.v1 import AppTest
 
-from pages.components.shared import streamlit_parts
-from pages.components.shared.streamlit_parts import (
+from rpexplore.common.server import ACCOUNT_HEADER, ACCOUNT_OF_USER
+from rpexplore.errors import RpexploreError
+from rpexplore.serving import streamlit_parts
+from rpexplore.serving.streamlit_parts import (
     PARTS,
     TESTED,
     finish_callbacks,
@@ -33,8 +35,6 @@ from pages.components.shared.streamlit_parts import (
     send_at_once,
     tell_files_apart,
 )
-from rpexplore.common.server import ACCOUNT_HEADER, ACCOUNT_OF_USER
-from rpexplore.errors import RpexploreError
 from tests.support.planning_server import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -216,7 +216,7 @@ def private_uses(text: str) -> set[str]:
 
 
 def test_private_parts_are_used_in_one_module():
-    place = ROOT / "pages/components/shared/streamlit_parts.py"
+    place = ROOT / "rpexplore/serving/streamlit_parts.py"
     modules = [path for room in ("pages", "rpexplore") for path in (ROOT / room).rglob("*.py")]
     used = {
         path.name: private_uses(path.read_text("utf-8")) for path in (ROOT / "app.py", *modules)

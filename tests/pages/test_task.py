@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from pages.components.shared import background
-from pages.components.shared.background import Task
 from rpexplore.errors import DataError
+from rpexplore.serving import tasks
+from rpexplore.serving.tasks import Task
 
 
 def ended(task):
@@ -24,7 +24,7 @@ def test_the_result_is_there_in_the_end():
 
 def test_the_step_says_how_long_the_rest_takes_once_that_can_be_told(monkeypatch):
     now = iter([100.0, 102.0, 108.0, 108.0])
-    monkeypatch.setattr(background, "time", SimpleNamespace(monotonic=lambda: next(now)))
+    monkeypatch.setattr(tasks, "time", SimpleNamespace(monotonic=lambda: next(now)))
     task = ended(Task(lambda on_progress: on_progress("Fitting", 0.25)).start())
     assert task.step == "Fitting …"  # after two seconds
     assert task.step == "Fitting … about 24 seconds left"  # 8 seconds for the first quarter

@@ -114,7 +114,7 @@ def test_the_plan_page_tells_median_and_least_accurate_cells(app, solved):
     session = app("plan", SCENARIO)
     largest = solved.standard_errors(SCENARIO.budget, "largest").max()
     said = plain(session.texts("caption"))
-    assert f"±{1.959964 * largest:.3g} in the least accurate cell of all tables, " in said
+    assert f"At most ±{1.959964 * largest:.3g}: " in said
     assert "Proven optimal for what is measured." in plain(session.texts("markdown"))
     session.unfold("all tables")
     listed = next(widget.value for widget in session.dataframe if "outcome" in widget.value)

@@ -100,7 +100,9 @@ def test_what_follows_from_it(plan):
     np.testing.assert_allclose(plan.variance_ratios, plan.variances / plan.targets**2)
     assert plan.ratio == max(plan.variance_ratios)
     assert plan.met.tolist() == (plan.variance_ratios <= 1).tolist()
-    np.testing.assert_allclose(plan.margins_of_error(), 1.959964 * plan.standard_errors, rtol=1e-6)
+    np.testing.assert_allclose(
+        plan.accuracy()["margin_95"], 1.959964 * plan.standard_errors, rtol=1e-6
+    )
     assert Fraction("0.24999") < plan.rho <= Fraction("0.25")
     assert plan.record_rho == plan.rho / 4
     assert plan.privacy_cost == pytest.approx(0.5)

@@ -139,5 +139,26 @@ def test_what_is_no_panel_is_refused():
     women = rp.QueryList(
         rp.Domain.from_sizes({"sex": 2}), np.array([[0, 1]]), ("women",), np.array([5])
     )
-    with pytest.raises(PlanError, match="plans of tables alone"):
+    with pytest.raises(PlanError, match="not with own counts alone or adaptive tables"):
         rp.plan(women, budget=budget_of(2))
+
+
+def test_own_counts_beside_tables_of_a_panel_are_charged_for_any_records():
+    domain = rp.Domain.from_sizes({"quarter": 4, "sex": 2})
+    queries = rp.QueryList(
+        domain, np.array([[0, 1] * 4, [1, 0] * 4]), ("women", "men"), np.array([5, 4])
+    )
+    tables = rp.Workload.of(domain, [("quarter", "sex")])
+    plan = rp.plan(rp.Request(tables=tables, counts=queries, budget=budget_of(3)))
+    assert rp.verify(plan).holds
+    counts = plan.part("counts")
+    rows, gamma_squared = counts.strategy.integers.astype(object), counts.gamma_squared
+    # The dearest three records in different quarters, of all.
+    cells = [range(2 * quarter, 2 * quarter + 2) for quarter in range(4)]
+    dearest = max(
+        sum(rows[:, list(own)].sum(axis=1) ** 2) / gamma_squared
+        for quarters in itertools.combinations(cells, 3)
+        for own in itertools.product(*quarters)
+    )
+    assert counts.exact_privacy_cost == dearest
+    assert plan.record_rho == plan.part("tables").record_rho + counts.rho / 9

@@ -9,7 +9,8 @@ import pytest
 import rpexplore as rp
 from rpexplore.common.numbers import Decimals
 from rpexplore.data.source import Counts
-from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
+from rpexplore.planning.mechanism import dearest_pair
+from rpexplore.planning.mechanism.accounting import dearest_by_residual, privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.releases.measurement import exact_residual
 from tests.planning.test_levels import random_family
@@ -45,7 +46,19 @@ def dearest_of_levels(closure: Closure, sigma_squared: np.ndarray, sizes: np.nda
     return dearest_of(np.array(rows) @ np.array(rows).T)
 
 
-def test_levels_are_charged_at_least_what_any_pair_of_records_costs():
+def assert_found(monkeypatch, closure: Closure, sigma_squared: np.ndarray, dearest: float) -> None:
+    """That both ways to look for the dearest pair find it, and know whether they must have."""
+    scales = Decimals.rounded_up(sigma_squared)
+    for most in (dearest_pair._MOST_TRIED, 0):
+        monkeypatch.setattr(dearest_pair, "_MOST_TRIED", most)
+        pair, found = dearest_by_residual(closure, scales)
+        assert pair.is_proven == (most > 0)
+        assert float(found) == pytest.approx(dearest, rel=1e-9)
+        assert found <= privacy_cost_upper_bound(closure, scales)
+    monkeypatch.undo()
+
+
+def test_levels_are_charged_at_least_what_any_pair_of_records_costs(monkeypatch):
     ratios = []
     for number in range(20):
         workload = random_family(number)
@@ -55,13 +68,15 @@ def test_levels_are_charged_at_least_what_any_pair_of_records_costs():
         sigma_squared = np.exp(np.random.default_rng(number).normal(size=len(closure)))
         charged = privacy_cost_upper_bound(closure, Decimals.rounded_up(sigma_squared))
         dearest = dearest_of_levels(closure, sigma_squared, workload.domain.sizes)
+        if number % 5 == 0:
+            assert_found(monkeypatch, closure, sigma_squared, dearest)
         ratios.append(float(charged) / dearest)
     assert len(ratios) >= 10
     assert min(ratios) >= 1 - 1e-9
     assert np.median(ratios) < 1.4
 
 
-def test_aggregations_are_charged_at_least_what_any_pair_of_records_costs():
+def test_aggregations_are_charged_at_least_what_any_pair_of_records_costs(monkeypatch):
     rng, ratios = np.random.default_rng(1), []
     for number in range(60):
         sizes = {f"a{index}": int(rng.integers(2, 5)) for index in range(int(rng.integers(1, 4)))}
@@ -75,7 +90,10 @@ def test_aggregations_are_charged_at_least_what_any_pair_of_records_costs():
         sigma_squared = np.exp(rng.normal(size=len(closure)))
         charged = privacy_cost_upper_bound(closure, Decimals.rounded_up(sigma_squared))
         without_total = precision(closure, np.append(1e12, sigma_squared[1:]))
-        ratios.append(float(charged) / dearest_of(without_total))
+        dearest = dearest_of(without_total)
+        if number % 5 == 0:
+            assert_found(monkeypatch, closure, sigma_squared, dearest)
+        ratios.append(float(charged) / dearest)
     assert min(ratios) >= 1 - 1e-9
     assert np.median(ratios) < 1.5
 
@@ -92,6 +110,7 @@ def test_plans_are_within_the_budget_and_verified(loss):
         plan = rp.Plan.parse(rp.plan(workload, loss=loss, budget=BUDGET).text)
         tables = plan.part("tables")
         assert rp.verify(plan).holds
+        assert "and the dearest of all replacements costs 0." in str(rp.verify(plan))
         assert plan.certificate is not None
         assert plan.certificate.gap < 1e-3
         assert tables.closure.by_residual

@@ -178,11 +178,7 @@ def tables_in_areas(workload):
         ),
         (
             requested(areas=tables_in_areas(rp.Workload.all_up_to(rp.Domain((SEX,)), 1))),
-            "Tables in areas cannot be weighted",
-        ),
-        (
-            lambda: tables_in_areas(rp.Workload.all_up_to(domain(), 1).weighted_by("w")),
-            "Tables in areas cannot have 'w', which has weights",
+            "Tables in areas are not weighted, and tables of this plan are, by 'w'; weight both",
         ),
         (
             lambda: rp.QueryList(domain(), np.zeros((1, 12)), ("x",), np.array([5])),

@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+import rpexplore as rp
 from rpexplore.data.areas import AreaCoder
 from rpexplore.data.coding import Takers
 from rpexplore.data.counting import maximal
@@ -19,13 +20,24 @@ from rpexplore.errors import DataError
 from rpexplore.releases import area_measurement, area_parts
 from rpexplore.releases.area_measurement import measure_areas, tasks_from
 from rpexplore.releases.area_parts import AreaParts
-from tests.releases.area_plans import OTHERS, PLANS, RECORDS, TREE
+from tests.releases.area_plans import OTHERS, PLANS, TREE, asked, planned
+from tests.releases.area_plans import RECORDS as PEOPLE
+
+INCOME = rp.Attribute("income", rp.Amounts(-5, 90, missing=[("", "not stated")]))
+WITH_SUMS = rp.Domain((*OTHERS.attributes, INCOME))
+RECORDS = [
+    record | {"income": None if number % 7 == 0 else (number * 37) % 110 - 10}
+    for number, record in enumerate(PEOPLE)
+]
 
 
-@pytest.fixture(params=PLANS)
+@pytest.fixture(params=[*PLANS, "with sums"])
 def parts(request, monkeypatch):
     monkeypatch.setattr(area_parts, "PART_NUMBERS", 12)
     monkeypatch.setattr(area_measurement, "discrete_gaussian", same_noise)
+    if request.param == "with sums":
+        tables = rp.Workload.of(WITH_SUMS, [("sex", "income"), ("age",)])
+        return AreaParts(planned(asked(top=tables, region=tables, block=tables)), alone=True)
     return AreaParts(PLANS[request.param], alone=True)
 
 
@@ -36,17 +48,19 @@ def same_noise(size, gamma_squared):
 def tasks_of(parts: AreaParts) -> Tasks:
     shares, work = tasks_from(parts, 1)
     first = parts.parts[0]
-    coder = AreaCoder(first.areas, "people", TREE.levels[1:], len(OTHERS))
+    domain = parts.plan.domain
+    coder = AreaCoder(first.areas, "people", TREE.levels[1:], len(domain))
     tables = tuple(maximal(first.tables))
-    request = Request("people", OTHERS, tables, Takers(), None, coder)
+    request = Request("people", domain, tables, Takers(), None, coder)
     layout = Layout((), tuple(request.attribute_indices))
     return Tasks(request, layout, shares, work, range(100, 101 + len(shares)))
 
 
 def made(tasks: Tasks, records: list[dict], n_parts: int = 3) -> list[list[dict]]:
     """What is made of the counts and of each share, as tasks that others read for give it."""
-    frame = pd.DataFrame(records, columns=[*TREE.levels[1:], *OTHERS.names])
-    columns = {name: f"v{index}" for index, name in enumerate(OTHERS.names)}
+    names = tasks.request.domain.names
+    frame = pd.DataFrame(records, columns=[*TREE.levels[1:], *names])
+    columns = {name: f"v{index}" for index, name in enumerate(names)}
     columns |= {name: area for area, name in tasks.request.area_columns.items()}
     frame = frame.rename(columns=columns)
     rows = [{SHARE: key, "chunk": 0, "counts": b""} for key in tasks.keys[1:]]
@@ -76,7 +90,7 @@ def test_tasks_measure_what_one_process_does_given_the_same_noise(parts):
     measured = numbers(tasks, made(tasks, RECORDS))
     for share, found in enumerate(measured):
         part = whole.parts[share + 1]
-        counts = source.count(OTHERS, part.tables, areas=part.areas)
+        counts = source.count(parts.plan.domain, part.tables, areas=part.areas)
         expected = np.concatenate(list(measure_areas(whole, share + 1, counts)))
         np.testing.assert_array_equal(found, expected)
 

@@ -8,8 +8,10 @@ import pyarrow as pa
 import pytest
 
 import rpexplore as rp
+from rpexplore.data.frames import FrameSource
 from rpexplore.errors import BudgetError, DataError, PlanError, ReleaseError
 from rpexplore.results.measurement_source import MeasurementSource, refuse_unlike
+from rpexplore.workload.universe import universe_of
 from tests.data.engines.servers import in_duckdb
 
 DOMAIN = rp.Domain(
@@ -77,11 +79,36 @@ def test_each_household_is_counted_once(kind, records, tmp_path):
     ("attribute", "values"),
     [("age", ("0", "3")), ("age", ("1", "2")), ("age", ("2", "3")), ("tenure", ("own", ""))],
 )
-def test_records_of_a_household_that_differ_are_refused(attribute, values, tmp_path):
-    rows = {"hh": ["a", "a", "b"], attribute: [*values, values[0]]}
+@pytest.mark.parametrize("kind", ["frame", "duckdb"])
+def test_records_of_a_household_that_differ_are_refused(attribute, values, kind, tmp_path):
+    rows = pd.DataFrame({"hh": ["a", "a", "b"], attribute: [*values, values[0]]})
+    data, name = rows, "n"
+    if kind == "duckdb":
+        data = in_duckdb(pa.Table.from_pandas(rows.replace("", None)), tmp_path / "d.duckdb")
+        name = None
     with pytest.raises(DataError, match=f"of one household .*'hh'.* differ in {attribute!r}"):
-        released(plan(attribute), pd.DataFrame(rows), tmp_path, name="n")
+        released(plan(attribute), data, tmp_path, name=name)
     assert not (tmp_path / "out").exists()
+
+
+def test_attributes_that_differ_are_those_with_several_values_of_one_household(records):
+    """All of "age" differ; of "tenure" all that is not listed, or missing, is one value."""
+    changed = records.assign(tenure=records["tenure"].mask(records.index % 2 == 0, "lent"))
+    unlisted = records.assign(tenure=np.where(records.index % 2 == 0, "lent", ""))
+    rule = rp.PersonRule("hh", 1, "keep first")
+    universe = universe_of("region <= 1", DOMAIN)
+    for frame in (records, changed, unlisted):
+        codes = frame.assign(tenure=frame["tenure"].where(frame["tenure"].isin(["own", "rent"])))
+        for within in (None, universe):
+            chosen = codes if within is None else codes[codes["region"].isin(["0", "1"])]
+            values = chosen.groupby("hh")[list(DOMAIN.names)].nunique(dropna=False)
+            source = FrameSource(frame, name="n")
+            differing = source.differing(
+                DOMAIN, (0, 1, 2), person_rule=rule, universe=within, n_persons=len(values)
+            )
+            assert differing == {*np.flatnonzero(values.max() > 1).tolist()}
+    with pytest.raises(DataError, match="changed while"):
+        source.differing(DOMAIN, (0,), person_rule=rule, universe=None, n_persons=1)
 
 
 def test_what_cannot_be_distinct_is_refused(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 import rpexplore as rp
@@ -53,6 +54,23 @@ def test_more_records_of_a_person_are_refused_before_anything_is_spent(plan, tmp
         rp.release(plan, data, tmp_path / "out", person_rule=RULE)
     assert Ledger.beside(data).account(data).spent_record_rho == 0
     assert not (tmp_path / "out").exists()
+
+
+def test_both_limits_are_enforced_beside_own_counts_and_areas(plan, tmp_path):
+    tables = plan.part("tables").workload
+    women = rp.QueryList(tables.domain, [[1, 0] * 4, [0, 1] * 4], ("women", "men"), (5, 4))
+    tree = rp.AreaTree.from_columns({"region": ["N", "S"]})
+    sexes = rp.Workload.of(tables.domain, [("sex",)])
+    areas = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, sexes))
+    budget = rp.Budget(rho="0.5", max_records_per_person=2, period="quarter")
+    both = rp.plan(rp.Request(tables=tables, areas=areas, counts=women, budget=budget))
+    frame = pd.read_csv(records(tmp_path)).assign(region="N")
+    where = {"name": "records", "ledger": tmp_path / "ledger.sqlite", "person_rule": RULE}
+    rp.release(both, frame, tmp_path / "out", **where)
+    assert len(rp.Release.load(tmp_path / "out").part("counts").answers) == 2
+    twice = pd.concat([frame, frame.iloc[:1].assign(id="p99"), frame.iloc[:1].assign(id="p99")])
+    with pytest.raises(DataError, match="one record in each 'quarter'"):
+        rp.release(both, twice, tmp_path / "again", **(where | {"name": "others"}))
 
 
 def test_records_of_a_panel_are_not_left_out(plan, tmp_path):

@@ -48,6 +48,27 @@ TRUTH = [3, 3, 1]
 # --- values
 
 
+def test_the_number_of_records_is_exact_where_it_is_public(tmp_path):
+    """Also half of it; what depends on it has the noise of the rest alone."""
+    queries = QueryList(
+        Domain.from_sizes({"sex": 2}),
+        [[1, 1], [0.5, 0.5], [0, 1], [3, 2]],
+        ("all", "half", "women", "both"),
+        (1, 1, 1, 1),
+    )
+    planned = query_plan(queries, budget=Budget(rho="0.001", neighbours="replace"))
+    records = pd.DataFrame({"sex": [0, 1] * 150 + [1]})
+    release(planned, records, tmp_path / "out", name="records", ledger=tmp_path / "ledger.sqlite")
+    done = QueryRelease.load(tmp_path / "out")
+    answers, errors = done.answers["answer"], done.answers["standard_error"]
+    assert answers[:2].tolist() == [301, 150.5]
+    assert errors[:2].tolist() == [0, 0]
+    assert answers[3] == pytest.approx(903 - answers[2], abs=1e-6)
+    assert errors[3] == pytest.approx(errors[2])
+    assert errors[2] > 5
+    assert np.linalg.norm(done.noise_rows, axis=1) == pytest.approx(errors)
+
+
 @settings(max_examples=25, deadline=None)
 @given(query_lists(), st.integers(0, 2**32), st.integers(0, 40))
 def test_without_noise_every_answer_is_exact(tmp_path_factory, queries, seed, n_records):

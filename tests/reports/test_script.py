@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rpexplore import Budget, Domain, MaxVariance, Workload
+from rpexplore import Budget, Domain, Forecast, MaxVariance, Workload
 from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.planning.pilot import with_pilot
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.reports.recipe import Recipe, custom_basis_files
-from rpexplore.reports.script import python_script
+from rpexplore.reports.script import command_lines, python_script
 from rpexplore.scenarios.scenario import Scenario
 from tests.reports.reports import plan_of
 from tests.reports.scenarios import SCENARIOS, survey
@@ -32,6 +32,15 @@ def exported(folder: Path, name: str) -> tuple[TablePlan, Path]:
     for file, text in custom_basis_files(plan.workload).values():
         (folder / file).write_bytes(text.encode())
     return plan, path
+
+
+def test_a_plan_that_keeps_a_forecast_is_made_again_without_it():
+    scenario, plan = SCENARIOS["groups"], plan_of("groups")
+    kept = Forecast(plan, expected=1_000).in_plan()
+    for text in (python_script(kept, scenario), command_lines(kept, scenario)):
+        assert plan.sha256 in text
+        assert kept.sha256 not in text
+        assert "keeps a forecast as well" in text
 
 
 @pytest.fixture

@@ -48,8 +48,14 @@ def test_is_planned_within_a_second(example: Example):
             scenario.table_plan()
 
 
-@pytest.mark.by_day(1)
-@each_example
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(each, marks=[pytest.mark.nightly] * (each.key != "hospital-stays"))
+        for each in EXAMPLES
+    ],
+    ids=lambda each: each.key,
+)
 def test_people_in_good_cells_are_those_of_the_readme(example: Example):
     people = [forecast(scenario).people for scenario in example.project().scenarios]
     text = (sample_data_folder() / "README.md").read_text(encoding="utf-8")

@@ -8,12 +8,12 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.release.release_task import ReleaseInputs, ReleaseTask
-from pages.components.shared.server import lifespan, middleware
 from rpexplore.data.files.source import FileSource
 from rpexplore.planning.plan import load_plan
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.serving.release_tasks import ReleaseInputs, ReleaseTask
+from rpexplore.serving.server import lifespan, middleware
 
 SCRIPT = Path(__file__)
 FOLDER = "RPEXPLORE_TEST_FOLDER"  # a variable: where plan.json and records.csv are

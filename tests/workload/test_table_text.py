@@ -109,6 +109,7 @@ def test_what_is_said_of_a_table_may_hold_an_equals_sign():
     assert split_at_table(domain, "age=σ = 20") == ("age", "σ = 20")
     assert split_at_table(domain, "a=b=5") == ("a=b", "5")
     assert split_at_table(domain, "height=σ=5") == ("height=σ", "5")
+    assert split_at_table(domain, "a=b=" + "=" * 10**6) == ("a=b", "=" * 10**6)
 
 
 def test_titles():

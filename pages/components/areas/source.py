@@ -11,10 +11,9 @@ import streamlit as st
 from pages.components.areas.study import GRIDS, HERE, change_study, forget_typed, open_study, study
 from pages.components.shared.area_walk import area_levels
 from pages.components.shared.autosave import autosaves
-from pages.components.shared.background import Task, begin, finish
+from pages.components.shared.background import begin, finish
 from pages.components.shared.files import data_files, path_choice, upload_several
 from pages.components.shared.inputs import apply_cells, revision
-from pages.components.shared.serving import plans_only
 from pages.components.shared.session import escaped, open_beside, project, say
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.workload_grid import Setting, describe_grid, level_columns, level_grid
@@ -26,6 +25,8 @@ from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.area_study import PRESETS, AreaStudy
 from rpexplore.scenarios.examples import COUNTRY, COUNTRY_KEY, sample_project
+from rpexplore.serving.sessions import plans_only
+from rpexplore.serving.tasks import Task
 
 # ---- Where the areas come from: the sample country, files; and what their levels are like.
 

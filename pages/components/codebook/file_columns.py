@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components.codebook.attributes import HERE, change_codebook
-from pages.components.shared.background import Task, begin, finish
+from pages.components.shared.background import begin, finish
 from pages.components.shared.session import attempt, current, escaped, say
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import plural
@@ -23,6 +23,7 @@ from rpexplore.data.files.columns import (
 from rpexplore.domain.codebook_columns import ROLES, ForeignTable
 from rpexplore.domain.domain import CSV_ENDINGS, Domain
 from rpexplore.scenarios import codebook_import
+from rpexplore.serving.tasks import Task
 
 NAMES, WITH_VALUES = "Names only", "Names, and the values found in the records"
 WARNING = (

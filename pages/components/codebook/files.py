@@ -11,7 +11,6 @@ from pages.components.codebook.attributes import GRID, HERE, change_codebook
 from pages.components.codebook.file_columns import choose_columns, say_what_columns_are
 from pages.components.shared.files import data_files, forget_upload, path_choice, upload
 from pages.components.shared.inputs import revision
-from pages.components.shared.serving import plans_only, reading
 from pages.components.shared.session import attempt, change, current, escaped, kept, say
 from rpexplore.common.files import file_bytes
 from rpexplore.common.numbers import shown
@@ -35,6 +34,7 @@ from rpexplore.errors import DomainError, RpexploreError
 from rpexplore.planning.plan import FORMAT as PLAN_FORMAT
 from rpexplore.scenarios import codebook_import
 from rpexplore.scenarios.examples import EXAMPLES, Example
+from rpexplore.serving.sessions import plans_only, reading
 
 EXAMPLE, FILE, TYPED, EMPTY = "An example", "A file", "Typed in", "Empty"
 LINES = "age 0..99\nsex: Female, Male\nregion 12\nincome 0..9999 step 500"

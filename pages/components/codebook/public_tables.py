@@ -104,8 +104,8 @@ def _missing() -> None:
     if not missing:
         return
     st.caption(
-        "Of these attributes nothing is public, so that forecasts have wide ranges: add how many "
-        "there are of each value."
+        "Nothing is public about these attributes, so forecasts have wide ranges. Add how many "
+        f"{escaped(scenario.record_noun)} have each value."
     )
     with st.container(horizontal=True):
         for name in missing[:_MOST_OFFERED]:

@@ -15,16 +15,16 @@ from pages.components.shared.charts import (
 from pages.components.shared.inputs import measure_input
 from pages.components.shared.session import attempt, current, escaped, kept
 from pages.components.shared.solutions import NO_PLAN, optimum, part_budget
-from rpexplore.analysis import binding_targets, distributions, fairness
+from rpexplore.analysis import binding_targets, fairness
 from rpexplore.analysis.measures import SCHEMES, Accuracy, scheme_of, unweighted
-from rpexplore.common.text import describe_share, plural, rounded
+from rpexplore.common.text import plural
 from rpexplore.figures.accuracy import (
     accuracy_by_attribute_chart,
     distribution_by_order_chart,
     distribution_by_plan_chart,
 )
 from rpexplore.figures.chart import COLUMNS, Chart, columns_of
-from rpexplore.figures.fairness import fairness_chart, single_tables
+from rpexplore.figures.fairness import fairness_chart, single_tables_chart
 from rpexplore.figures.trade_offs import shadow_prices_chart
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.variances import CELLS
@@ -82,16 +82,7 @@ def _single_tables(chosen: Accuracy) -> None:
     elif not len(tables):
         st.info(f"{count}.")
     else:
-        frame = distributions.points([chosen], tables)
-        chart = Chart(
-            single_tables(frame, current().record_noun, chosen.measure),
-            subject=f"{chosen.measure.title} of a cell against the size of single tables",
-            sentence=f"{count} of “{chosen.name}”, each a mark; point at it for its name.",
-            frame=frame,
-            columns=columns_of(frame),
-            file="single_tables.csv",
-        )
-        _draw(chart, chosen)
+        _draw(single_tables_chart(chosen, tables, current().record_noun), chosen)
 
 
 def distribution(chosen: Accuracy) -> None:
@@ -254,37 +245,9 @@ def _at_chosen_cell(compared: list[Accuracy]) -> list[Accuracy]:
 
 def headline(chosen: Accuracy) -> None:
     """The least and the most accurate table, and how uneven that is."""
-    record_noun = escaped(current().record_noun)
+    record_noun = current().record_noun
     if fairness.is_even(chosen):
-        st.markdown(escaped(fairness.describe_unevenness(chosen, current().record_noun)))
+        st.markdown(escaped(fairness.describe_unevenness(chosen, record_noun)))
         return
-    found, measure = fairness.measures_of(chosen), chosen.measure
-    symbol = measure.symbol
-    figures = [
-        (
-            f"{which} accurate table",
-            f"{symbol} = {measure.text(found[end])}",
-            f"±{rounded(frame['margin_95'].tolist()[0], 3)} {record_noun} (95 %), in "
-            f"{escaped(str(frame['table'][0]))}",
-        )
-        for which, end, frame in zip(
-            ("Least", "Most"),
-            ("largest", "smallest"),
-            fairness.least_and_most_accurate(chosen, 1),
-            strict=True,
-        )
-    ]
-    within = describe_share(found["within_twice"])
-    figures += [
-        (
-            "Least vs most accurate",
-            f"{rounded(found['ratio'], 3, zeros=True)} times",
-            f"{within} of tables: at most twice",
-        ),
-        (
-            f"Gini index of {symbol}",
-            rounded(found["gini"], 2, zeros=True),
-            "0: all tables equally accurate",
-        ),
-    ]
-    metrics(*figures)
+    figures = fairness.headline(chosen, record_noun)
+    metrics(*((label, value, escaped(caption)) for label, value, caption in figures))

@@ -6,11 +6,11 @@ import streamlit as st
 
 from pages.components.home.projects import OPENED, PLAN
 from pages.components.shared.autosave import BLANK, unsaved_project
-from pages.components.shared.serving import plans_only
 from pages.components.shared.session import escaped, open_beside, open_new
 from rpexplore.analysis.first_look import first_look
 from rpexplore.figures.first_look import KEY, first_look_table
 from rpexplore.scenarios.examples import COUNTRY_KEY, COUNTRY_QUESTION, EXAMPLES, SUMMARY, SURVEY
+from rpexplore.serving.sessions import plans_only
 
 CODEBOOK = "pages/codebook.py"
 BUDGETS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)

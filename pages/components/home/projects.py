@@ -7,9 +7,8 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from pages.components.shared import autosave
-from pages.components.shared.autosave import autosaves, open_key, saved_projects
+from pages.components.shared.autosave import autosaves, open_key
 from pages.components.shared.files import upload
-from pages.components.shared.serving import plans_only
 from pages.components.shared.session import (
     attempt,
     change_names,
@@ -23,6 +22,7 @@ from pages.components.shared.session import (
 from rpexplore.common.text import plural
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.autosave import SavedProject
+from rpexplore.serving.sessions import plans_only
 
 HERE = "projects"
 OPENED = "opened on home"  # the page to go to, once
@@ -32,7 +32,7 @@ MOST_SHOWN, MANY = 10, 5
 
 def projects() -> None:
     """A row a project, the one saved last first, and a box for the file of one."""
-    saved = saved_projects()
+    saved = autosaves().projects()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.subheader("Your projects" if plans_only() else "Projects on this computer")
         with st.popover("Import a project file"):
@@ -75,7 +75,7 @@ def _row(key: str, saved: SavedProject) -> None:
                 if st.form_submit_button("Rename"):
                     attempt(lambda: _rename(key, typed.strip()))
             for label, do in (
-                ("Duplicate", autosave.duplicate_saved),
+                ("Duplicate", autosaves().duplicate),
                 ("Delete", autosave.delete_saved),
             ):
                 st.button(label, key=f"{label} {key}", on_click=_doing(do), args=(key,))
@@ -100,7 +100,7 @@ def _rename(key: str, name: str) -> None:
     if key == open_key():
         change_names(HERE, lambda: project().with_survey(name))
     else:
-        autosave.rename_saved(key, name)
+        autosaves().rename(key, name)
     st.rerun()
 
 

@@ -7,7 +7,6 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.charts import listing
 from pages.components.shared.expected_counts import adaptive_plan_of_scenario
 from pages.components.shared.files import download
-from pages.components.shared.serving import last_step, plans_only
 from pages.components.shared.session import current, escaped
 from rpexplore.analysis.adaptive import (
     describe_measured,
@@ -24,6 +23,7 @@ from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.results.rehearsal import AdaptiveRehearsal, rehearse_adaptive
+from rpexplore.serving.sessions import last_step, plans_only
 
 _WANTED = "plan of the adaptive rehearsal"
 _FIXED, _ADAPTIVE = Column("smooth, fixed plan", "text"), Column("adaptive", "text")
@@ -92,7 +92,7 @@ def _rehearsal(made: AdaptivePlan) -> None:
             "nothing is spent."
         )
         st.button(
-            "Simulate the adaptive plan", on_click=_rehearse, args=key, help=meaning("Rehearsal")
+            "Simulate the adaptive plan", on_click=_rehearse, args=key, help=meaning("Simulation")
         )
         return
     rehearsal = worked_out(_rehearsed, *key)

@@ -88,7 +88,7 @@ def _people(made: Forecast, now: Answer, before: Answer | None, noun: str) -> No
         help=meaning("Good cell"),
     )
     cells = made.cells.text(describe_share)
-    st.caption(f"{_range(low, high)}. Good cells: {cells}")
+    st.caption(escaped(f"{_range(low, high)}. Good cells: {cells}"))
 
 
 def _margin(now: Answer, before: Answer | None, noun: str) -> None:
@@ -96,7 +96,7 @@ def _margin(now: Answer, before: Answer | None, noun: str) -> None:
     top = now.top
     less = None if before is None else rounded(top.median_margin - before.top.median_margin, 2)
     st.metric(
-        f"{capitalised(top.median_text)}, 95 %",
+        f"95 % margin of error, {top.median_of}",
         f"±{rounded(top.median_margin, 3)} {noun}",
         less if less != "0" else None,
         delta_color="inverse",
@@ -104,8 +104,8 @@ def _margin(now: Answer, before: Answer | None, noun: str) -> None:
         delta_description=_since(now, before) if less and less != "0" else None,
     )
     if top.largest_text != top.median_text:
-        largest = f"±{rounded(top.largest_margin, 3)} in {top.largest_text}"
-        st.caption(f"{largest}, {escaped(top.least_accurate_table)}")
+        largest = f"at most ±{rounded(top.largest_margin, 3)}"
+        st.caption(f"{capitalised(largest)}: {escaped(top.least_accurate_table)}")
 
 
 def _range(low: str, high: str) -> str:

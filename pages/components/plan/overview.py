@@ -28,21 +28,18 @@ from rpexplore.workload.table_text import title_of
 _VIEW, _THIRD = "tables of", "third attribute"
 _OPENED = "opened table"  # its attributes, which mean the same table in every workload
 _LEGEND = (
-    "% of people in good cells. Dark: meets the rule; medium: by the median only; light: not. A "
-    "click opens the table."
+    "% of people in good cells. Strong blue: meets the rule; medium: by the median only; faint: "
+    "not. Click to open."
 )
 _MARGINS = "95 % margins of error"
 
 _MOUNT = component(
     "tables to open", html='<div class="good-tables shown"></div>', css=CSS, js=SCRIPT
 )
-_MOUNT = component(
-    "tables to open", html='<div class="good-tables shown"></div>', css=CSS, js=SCRIPT
-)
 
 
-def overview(planned: TablePlan | None, made: Forecast | None, whole: Plan | None) -> int | None:
-    """Squares or bars, and the place of the table that is opened; None: none is.
+def overview(planned: TablePlan | None, made: Forecast | None, whole: Plan | None) -> Mark | None:
+    """Squares or bars, and the mark of the table that is opened; None: none is.
 
     planned: the tables of the plan, if it has some; made: their forecast; whole: the plan
     """
@@ -83,8 +80,8 @@ def _of_part(part: PartPlan) -> None:
         st.page_link("pages/workload.py", label="Areas on a map", query_params=where)
 
 
-def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> int:
-    """The tables of a number of attributes; returns the place of the opened one."""
+def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> Mark:
+    """The tables of a number of attributes; returns the mark of the opened one."""
     workload, third = planned.workload, ""
     listed, n_tables = worst_first(planned, made, order)
     names = [workload.domain.names[index] for index in workload.used]
@@ -107,7 +104,9 @@ def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> int:
     if len(listed) < n_tables and matrix is None:
         legend = f"The worst {len(listed)} of {n_tables:,} tables. {legend}"
     st.caption(legend)
-    return opened
+    if opened in of_tables:
+        return of_tables[opened]
+    return kept(marks, planned, made, [opened], slot="opened")[opened]
 
 
 def _opened(planned: TablePlan, of_tables: dict[int, Mark]) -> int:
@@ -137,10 +136,10 @@ def _mount(html: str) -> None:
 COUNTS, IMPROVE, EXPLAIN = "Typical counts", "What would make it good", "Explain this number"
 
 
-def opened_table(planned: TablePlan, made: Forecast | None, place: int) -> None:
+def opened_table(planned: TablePlan, made: Forecast | None, mark: Mark) -> None:
     """One table: its people in good cells, and one of three views."""
+    place = mark.place
     title = escaped(title_of(planned.workload, place))
-    mark = kept(marks, planned, made, [place], slot="opened")[place]
     margin = f"±{rounded(planned.standard_errors[place] * Z_95, 3)}"
     people = "" if mark.full == mark.text else f"{mark.full} of people in good cells, "
     st.markdown(f"**{title}** :small[{escaped(people)}margin of error {margin}]")

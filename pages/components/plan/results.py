@@ -8,7 +8,6 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.charts import listing
 from pages.components.shared.files import download
 from pages.components.shared.inputs import attributes_filter
-from pages.components.shared.serving import last_step
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import accuracy, targets_met
 from rpexplore.analysis.forecast import Forecast
@@ -22,6 +21,7 @@ from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.results.rehearsal import rehearse_smooth_tables
+from rpexplore.serving.sessions import last_step
 
 # ---- Proof and guarantee, all tables as a list, the files: what is one click away.
 
@@ -102,7 +102,7 @@ def smooth_rehearsal(planned: TablePlan) -> None:
             "measure yours, and compares unbiased, nonnegative and smooth tables with them. It "
             "reads no record and spends nothing."
         )
-        st.button("Simulate them", on_click=_rehearse, args=key, help=meaning("Rehearsal"))
+        st.button("Simulate them", on_click=_rehearse, args=key, help=meaning("Simulation"))
         return
     rehearsal = worked_out(rehearse_smooth_tables, planned, expected)
     if rehearsal is not None:

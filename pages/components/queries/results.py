@@ -22,7 +22,6 @@ from pages.components.shared.solutions import budget_of_whole, part_budget, quer
 from rpexplore.analysis.queries import (
     CountUsefulness,
     budgets_needed,
-    describe_budgets,
     describe_free,
     describe_profile,
     drawn_answers,
@@ -35,15 +34,11 @@ from rpexplore.analysis.queries import (
 )
 from rpexplore.analysis.sufficient_budgets import smallest_query_budget
 from rpexplore.common.text import capitalised, describe_share, plural
-from rpexplore.figures.chart import Chart
 from rpexplore.figures.queries import (
-    BASELINE_COLUMNS,
     FREE_COLUMNS,
-    METHODS,
     OUTCOME_COLUMNS,
-    PROFILE_COLUMNS,
-    budgets_of_baselines,
-    shares_of_cells,
+    baselines_chart,
+    profile_chart,
 )
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES
@@ -193,18 +188,7 @@ def privacy_profile(planned: QueryPlan) -> None:
         st.markdown(escaped(sentence))
         return
     frame = kept(profile_of_cells, planned)
-    chart_with_numbers(
-        Chart(
-            shares_of_cells(frame),
-            subject="Share of the budget that the records of each cell use",
-            sentence=sentence,
-            frame=frame,
-            columns=PROFILE_COLUMNS,
-            file="privacy-profile.csv",
-            remark="Everybody is promised the whole budget; the records of a cell that uses less "
-            "have more privacy than promised.",
-        )
-    )
+    chart_with_numbers(profile_chart(frame, sentence))
     with st.expander("Counts that would cost nothing more"):
         st.markdown(
             "Each of these cells can be counted as well without anybody's protection falling below "
@@ -223,18 +207,7 @@ def baselines(solution: QueryOptimum) -> None:
     if ratios is None:
         return
     budget = part_budget("counts")
-    frame = budgets_needed(ratios, budget)
-    chart_with_numbers(
-        Chart(
-            budgets_of_baselines(frame, budget.unit),
-            subject="Budget that each method needs to meet all targets",
-            sentence=describe_budgets(frame),
-            frame=frame,
-            columns=BASELINE_COLUMNS,
-            file="budgets-of-baselines.csv",
-            remark=METHODS,
-        )
-    )
+    chart_with_numbers(baselines_chart(budgets_needed(ratios, budget), budget.unit))
 
 
 # ---- The smallest budget with which all own counts are as accurate as wanted.

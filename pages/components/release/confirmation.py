@@ -6,33 +6,20 @@ from functools import partial
 import streamlit as st
 
 from pages.components.release.form import ReleaseForm, given_approvals, held_approvals
-from pages.components.release.release_task import ReleaseInputs
 from pages.components.shared.session import current, escaped, kept, say, show_messages
-from rpexplore.analysis.adaptive import NOTHING_PROMISED
-from rpexplore.analysis.drawn_areas import DrawnAreas
-from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.published_lines import (
-    area_forecast_of_scenario,
-    forecast_of_scenario,
-    public_of_areas,
-)
-from rpexplore.analysis.targets_met import target_counts
-from rpexplore.common.text import joined, plural
+from rpexplore.common.text import plural
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
-from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.approvals import missing_text, most_demanded, refuse_wrong
 from rpexplore.releases.ledger.account import Account
-from rpexplore.scenarios.scenario import Scenario
+from rpexplore.serving.release_tasks import ReleaseInputs, run_facts
 
 # ---- The dialog before a run: what is run, on what, what it costs and what it gives.
 
 
 HERE = "confirmation"
 ASKED, TYPED = "confirmation asked", "confirmed name"
-_MOST_FORECAST = 1000  # tables, while a dialog opens
 
 
 def ask(plan: Plan) -> None:
@@ -56,7 +43,7 @@ def confirmation(
         if ASKED not in st.session_state:  # a button below has closed it
             st.rerun()
         name, spent = current().name, inputs.plan.amount_text
-        facts = run_facts(inputs, current(), paid=paid)
+        facts = run_facts(inputs, current(), kept, paid=paid)
         st.markdown("\n".join(f"- **{label}:** {escaped(text)}" for label, text in facts.items()))
         with st.form("confirmation", border=False):
             st.text_input(
@@ -89,80 +76,6 @@ def _confirm(inputs: ReleaseInputs, name: str, start: Callable[[ReleaseInputs], 
 
 def _close() -> None:
     st.session_state.pop(ASKED, None)
-
-
-def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[str, str]:
-    """What is run on what, what it spends and what is gained, by label."""
-    plan, account, limit = inputs.plan, inputs.account, inputs.limit
-    factor, amount = plan.budget.records_factor, plan.budget.amount_text
-    before = account.spent
-    after = before if paid else account.spent_after(plan)
-    if account.limit_record_rho is not None:
-        limit = account.limit_record_rho * factor
-    remaining = "none; later runs may spend any amount"
-    if limit is not None:
-        # A limit as it is typed may be more than a run costs by what is lost in rounding.
-        rest = limit - after.record_rho * factor
-        left = "nothing" if rest * 1000 < plan.rho else amount(rest, "down")
-        remaining = f"{amount(limit)}, then {left} left"
-    names = joined(list(dict.fromkeys(one.name for one in inputs.approvals)))
-    approved = {"Approved by": names} if names else {}
-    is_checked = inputs.expected_fingerprint is not None
-    return {
-        "Scenario": scenario.name,
-        "Release": f"{plan.full_contents}, into {inputs.output}",
-        "Records": inputs.data.name,
-        "Privacy cost": f"{plan.amount_text} for {plan.budget.full_unit}",
-        "Ledger": (f"{inputs.amount_text(before)} spent before, {inputs.amount_text(after)} after"),
-        "Budget limit": remaining,
-        **approved,
-        **usefulness_facts(plan, scenario),
-        "Dry run": "passed" if is_checked else "not made",
-    }
-
-
-def usefulness_facts(plan: Plan, scenario: Scenario) -> dict[str, str]:
-    """How many targets are missed and, of tables, their forecast, by label.
-
-    And of tables in areas. Of adaptive tables, that nothing is promised.
-    """
-    facts = {"Accuracy": NOTHING_PROMISED} if plan.part("rounds") is not None else {}
-    promised = [target_counts(part) for part in plan.parts if part.kind != "rounds"]
-    if promised:
-        n_targets = sum(counts.targets for counts in promised)
-        n_missed = n_targets - sum(counts.met for counts in promised)
-        missed = f"{n_missed:,} of {n_targets:,} missed"
-        facts["Targets"] = missed if n_targets else "none set"
-    if (tables := plan.part("tables")) is not None:
-        facts["Forecast"] = _forecast(tables, scenario)
-    if (areas := plan.part("areas")) is not None:
-        facts["Forecast in areas"] = _forecast_in_areas(areas, scenario)
-    return facts
-
-
-def _forecast(plan: TablePlan, scenario: Scenario) -> str:
-    try:
-        public = scenario.public_tables
-        if public is None:
-            return "none without expected counts"
-        if len(plan.workload) > _MOST_FORECAST:
-            return "on the Plan page"
-        drawn = kept(DrawnCounts.of, plan.workload, public)
-        return forecast_of_scenario(plan, drawn, scenario).describe()
-    except RpexploreError:
-        return "none, as the expected counts do not fit the tables"
-
-
-def _forecast_in_areas(plan: AreaPlan, scenario: Scenario) -> str:
-    try:
-        study = scenario.areas
-        public = None if study is None else public_of_areas(scenario, study)
-        if public is None:
-            return "none without expected counts"
-        drawn = kept(DrawnAreas.of, plan.workload, public)
-        return area_forecast_of_scenario(plan, drawn, scenario).describe()
-    except RpexploreError:
-        return "none, as the expected counts do not fit the tables in areas"
 
 
 # ---- The approvals of the plan to be run: whose files were given, and what is still missing.

@@ -12,13 +12,7 @@ import streamlit as st
 
 from pages.components.plan.objective import LETTERS, UNITS
 from pages.components.release.form import ReleaseForm
-from pages.components.shared.files import (
-    RELEASES,
-    nearest_folder,
-    new_folder_input,
-    path_of,
-    why_no_name,
-)
+from pages.components.shared.files import new_folder_input
 from pages.components.shared.session import bound, escaped
 from rpexplore.analysis.budget_units import (
     limit_for,
@@ -28,7 +22,8 @@ from rpexplore.analysis.budget_units import (
     stated_unit,
 )
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.installation import is_sample_data
+from rpexplore.common.files import nearest_folder
+from rpexplore.common.installation import RELEASES
 from rpexplore.common.numbers import shown_few
 from rpexplore.common.text import begins_formula, data_size
 from rpexplore.data.source import Source
@@ -36,11 +31,11 @@ from rpexplore.domain.domain import texts_like_formulas
 from rpexplore.errors import LedgerError, RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.account import Account
-from rpexplore.releases.ledger.ledger import FILENAME, Ledger, is_database
-from rpexplore.releases.ledger.overlaps import known_ledger
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.packed_tables import packed_tables
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.release_steps import PlanSteps
+from rpexplore.serving.release_tasks import is_writable, usable_ledger, usual_ledger
 
 LIMIT_UNITS = ("rho", "epsilon")
 _STATED = "limit stated in"  # the unit that the typed limit is in
@@ -63,7 +58,7 @@ def output_folder(form: ReleaseForm, *, parquet_only: bool, file_per_table: bool
         )
         return None
     folder = nearest_folder(output)
-    if not (os.path.isdir(folder) and _writable(folder)):
+    if not (os.path.isdir(folder) and is_writable(folder)):
         st.error(escaped(f"Nothing can be written to {folder}; choose another folder."))
         return None
     needed = PlanSteps.of(form.planned).n_bytes(
@@ -142,7 +137,7 @@ def _stem_of(data: Source) -> str:
 
 def ledger_input(form: ReleaseForm) -> Ledger | None:
     """The ledger that the release is booked in; None while none can be used."""
-    usual, where = _usual_ledger(form.data)
+    usual, where = usual_ledger(form.data)
     typed = st.text_input(
         "Ledger",
         key="ledger",
@@ -151,7 +146,7 @@ def ledger_input(form: ReleaseForm) -> Ledger | None:
         help=f"{meaning('Ledger')} The path of a file; or postgresql:NAME, a ledger in PostgreSQL "
         "by the name of a connection.",
     )
-    usable = form.attempt(lambda: [_usable_ledger(form.data, typed, usual)])
+    usable = form.attempt(lambda: [usable_ledger(form.data, typed, usual)])
     if usable is None:
         return None
     (ledger,) = usable
@@ -177,47 +172,6 @@ def account_of(form: ReleaseForm, ledger: Ledger) -> Account | None:
             ) from error
 
     return form.attempt(read)
-
-
-def _usual_ledger(data: Source) -> tuple[Path | None, str]:
-    """The ledger if no other is named, and where it is, in words; None for a database."""
-    if data.home is None:
-        return None, "/data/ledger.sqlite or postgresql:NAME"
-    beside = data.home / FILENAME
-    # The sample may be part of an installed package, which is no place for one's own files. But
-    # where the command line has booked a run on it already, that is its account.
-    if is_sample_data(data.home) and not beside.exists():
-        return RELEASES / FILENAME, str(RELEASES / FILENAME)
-    return beside, "beside the records"
-
-
-def _usable_ledger(data: Source, typed: str, usual: Path | None) -> Ledger | None:
-    """The ledger as typed, else that in which these records have their account, else the usual one.
-
-    None without any; refused where they have their account in another one than was typed.
-    """
-    named: str | Path | None = None
-    if typed.strip():
-        named = typed if is_database(typed) else _writable_ledger(path_of(typed)).name
-    ledger = known_ledger(data, named, [] if usual is None else [Ledger(usual)])
-    if ledger is None:
-        return None if usual is None else _writable_ledger(usual)
-    if ledger.path is not None:
-        return _writable_ledger(ledger.path)
-    ledger.store.check_bookable()
-    return ledger
-
-
-def _writable_ledger(path: Path) -> Ledger:
-    if problem := why_no_name(path):
-        raise LedgerError(f"A ledger cannot have that name ({problem}); name another file.")
-    path = Path(os.path.realpath(path))
-    if not os.path.isdir(path.parent) and path.parent != RELEASES.resolve():  # made when needed
-        raise LedgerError(f"There is no folder {path.parent} for the ledger; check the path.")
-    is_new = not os.path.lexists(path)
-    if os.path.isdir(path) or not (_writable(nearest_folder(path)) and (is_new or _writable(path))):
-        raise LedgerError(f"The ledger {path} cannot be written; name another file.")
-    return Ledger(path)
 
 
 def limit_input(form: ReleaseForm, account: Account | None) -> Fraction | None:
@@ -273,8 +227,3 @@ def _restate_limit(unit: str | None, delta: str) -> None:
 
 def _take_limit(number: str) -> None:
     st.session_state["limit"] = number
-
-
-def _writable(path: Path) -> bool:
-    mode = os.W_OK | os.X_OK if os.path.isdir(path) else os.W_OK
-    return os.access(path, mode)

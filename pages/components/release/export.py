@@ -25,13 +25,12 @@ from pages.components.shared.session import (
 from pages.components.shared.texts import values_from_records_warning
 from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.common.processes import Progress, in_other_process
-from rpexplore.common.text import joined
 from rpexplore.domain.domain import except_from_records
-from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.reports import bundle, report
-from rpexplore.reports.script import command_lines, python_script
+from rpexplore.reports.script import RUN_COMMANDS, command_lines, parts_with_accuracy, python_script
+from rpexplore.results.estimates.area_guess_errors import guess_errors_of
 from rpexplore.scenarios.board_notes import SECTIONS, TEXT_LENGTH, BoardNotes
 from rpexplore.scenarios.scenario import Scenario
 
@@ -65,28 +64,30 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     expected = scenario.expected
     if areas is not None and (expected is None or planned.part("tables") is None):
         expected = expected_in_areas(areas)
+    guesses = kept(guess_errors_of, planned, expected, scenario.cv_limit)
     key = (planned, scenario, rehearsal, approvals, expected)
+    contents = (*key, guesses)
     slow = key if planned.n_items > MANY else None
     piece(
         bundle.FILENAME,
         "Report, plan and single files, as below but without the PDF; the scenario as a file that "
         "this app can open; and commands.txt.",
-        partial(bundle.bundle, planned, scenario, rehearsal, approvals, expected),
+        partial(bundle.bundle, *contents),
         label="Download plan and report (.zip)",
         slow=slow,
     )
     piece(
         "report.html",
         "For the board that approves the plan: what is promised to whom, how accurate "
-        f"{_each(planned)} is, what is proven, what is left to do{rehearsed}.",
-        partial(bundle.report_html, planned, scenario, rehearsal, approvals, expected),
+        f"{parts_with_accuracy(planned)} is, what is proven, what is left to do{rehearsed}.",
+        partial(bundle.report_html, *contents),
         slow=slow,
     )
     no_browser = report.find_browser() is None
     piece(
         "report.pdf",
         f"{report.NO_BROWSER}." if no_browser else "The same to print or to file.",
-        partial(bundle.report_pdf, planned, scenario, rehearsal, approvals, expected),
+        partial(bundle.report_pdf, *contents),
         disabled=no_browser,
         slow=key,
     )
@@ -106,7 +107,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
             "tables.csv" if only_tables else "accuracy.csv",
             "Every table with its cells, standard error, weight and target."
             if only_tables
-            else f"How accurate {_each(planned)} is.",
+            else f"How accurate {parts_with_accuracy(planned)} is.",
             lambda: (
                 in_other_process(csv_of_accuracy, planned) if slow else csv_of_accuracy(planned)
             ),
@@ -127,31 +128,8 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         with shown:
             st.caption("In a folder with the files from the button above.")
             files = tuple(bundle.approval_files(approvals))
-            commands = kept(_commands, planned, scenario, rehearsal is not None, files, expected)
-            st.code(commands, language="bash", wrap_lines=True)
-
-
-_EACH = {
-    "tables": "each table",
-    "areas": "each level and table in areas",
-    "counts": "each own count",
-    "rounds": "each adaptive table",
-}
-
-
-def _each(planned: Plan) -> str:
-    """What of a plan has an accuracy of its own, in words."""
-    return joined([_EACH[part.kind] for part in planned.parts])
-
-
-def _commands(
-    planned: Plan,
-    scenario: Scenario,
-    rehearsed: bool,
-    files: tuple[str, ...],
-    expected: ExpectedCounts | None,
-) -> str:
-    return command_lines(planned, scenario, rehearsed, files, expected=expected)
+            write = partial(command_lines, planned, scenario, rehearsal is not None, files)
+            st.code(write(expected=expected), language="bash", wrap_lines=True)
 
 
 def piece(
@@ -271,21 +249,6 @@ def _change(**fields: Any) -> None:
 # ---- What runs a plan where the records are.
 
 
-COMMANDS = """\
-# Check what the plan claims: privacy cost, variances, and how close it is to the best one.
-rpexplore verify {plan}
-
-# Where approvals are wanted: sign it with an SSH key, and hand the file on.
-rpexplore approve {plan} --key KEY
-
-# Check everything, the records too, and spend nothing.
-rpexplore release {plan} data.csv --out folder --dry-run
-
-# Run it, once. Its cost is booked in the ledger beside the records before noise is drawn.
-rpexplore release {plan} data.csv --out folder
-"""
-
-
 def commands(planned: Plan) -> None:
     """The plan in a sentence, and the commands that check and run it beside the records."""
     st.subheader("Run it where the records are")
@@ -296,7 +259,7 @@ def commands(planned: Plan) -> None:
             "own computer: no records come to this server."
         )
     )
-    st.code(COMMANDS.format(plan="plan.json"), language="bash", wrap_lines=True)
+    st.code(RUN_COMMANDS, language="bash", wrap_lines=True)
     if [part.kind for part in planned.parts] == ["tables"]:
         st.caption(
             "Or in their own app (“rpexplore app”): the plan file is dropped on the page Data, "

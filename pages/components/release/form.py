@@ -1,12 +1,12 @@
 """The form of a release: which plan it runs, and whether all that is chosen can be used."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import streamlit as st
 
-from pages.components.shared.expected_counts import adaptive_plan_of_scenario
+from pages.components.shared.expected_counts import adaptive_plan_of_scenario, forecast
 from pages.components.shared.files import upload
 from pages.components.shared.session import (
     attempt,
@@ -83,7 +83,8 @@ def plan_to_run(label: str = "Plan to run", *, takes_files: bool = True) -> Plan
     """The whole plan of the open scenario; or with rounds in place of its tables, if wanted."""
     is_adaptive = "tables" in current().kinds and kind_input(label) == ADAPTIVE
     if not is_adaptive:
-        return whole_plan()
+        whole = whole_plan()
+        return None if whole is None else _with_forecast(whole)
     rounds = adaptive_plan_input() if takes_files else adaptive_plan_of_scenario()
     if rounds is None or len(current().kinds) == 1 or _FILE in st.session_state:
         return None if rounds is None else rounds.alone
@@ -92,6 +93,27 @@ def plan_to_run(label: str = "Plan to run", *, takes_files: bool = True) -> Plan
         return None
     beside = [part for part in whole.parts if part.kind != "tables"]
     return attempt(lambda: kept(Plan, (*beside, rounds), whole.budget, whole.version), NO_PLAN)
+
+
+def _with_forecast(planned: Plan) -> Plan | None:
+    """The plan, or the one that keeps its forecast, if wanted; asked where there can be one.
+
+    None while the forecast is made, or where there is none, which the page explains.
+    """
+    tables = planned.part("tables")
+    if tables is None or attempt(lambda: current().public_tables) is None:
+        return planned
+    if not st.checkbox(
+        "Keep the forecast in the plan",
+        key="keep forecast",
+        persist_state="session",
+        help="The release then shows what came out beside what was forecast. The noise is the "
+        "same; the file, and so its SHA-256, is another one: approvals are of the one or the "
+        "other.",
+    ):
+        return planned
+    made = forecast(tables)
+    return None if made is None else replace(planned, forecast=made.stated)
 
 
 def say_without_whole_counts(planned: Plan) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.components.release.form import ReleaseForm
 from pages.components.release.release_task import RELEASE_TASK
 from pages.components.results.source import open_folder
-from pages.components.shared.background import Task, has_ended
+from pages.components.shared.background import has_ended
 from pages.components.shared.charts import listing, metrics
 from pages.components.shared.session import attempt, escaped
 from rpexplore.common.processes import Progress
@@ -23,6 +23,7 @@ from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.overlaps import datasets, describe_earlier_run, runs
 from rpexplore.releases.release import can_be_resumed, resume
+from rpexplore.serving.tasks import Task
 
 RUN_COLUMNS = {
     "number": "Run",

@@ -31,24 +31,19 @@ from pages.components.release.records import (
     taker_caption,
     taker_inputs,
 )
-from pages.components.release.release_task import (
-    RELEASE_TASK,
-    ReleaseInputs,
-    ReleaseTask,
-    any_going,
-    going_since,
-    project_task,
-)
+from pages.components.release.release_task import RELEASE_TASK, project_task
 from pages.components.results.source import open_folder
 from pages.components.shared.autosave import autosaves, is_saved, open_key, save_project
-from pages.components.shared.files import download, path_of
+from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, project, say, show_messages
 from pages.components.shared.texts import explained_title, next_page
+from rpexplore.common.files import typed_path
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.account import check_limit
 from rpexplore.reports import bundle
+from rpexplore.serving.release_tasks import ReleaseInputs, ReleaseTask, any_going, going_since
 
 # ---- Release: take the plan along, run it on records, once, and look at the result.
 
@@ -192,7 +187,7 @@ def _leave_used_folder() -> None:
     task, typed = project_task(), st.session_state.get("output")
     if task is None or task.result is None or not typed:
         return
-    if path_of(typed).absolute() == task.inputs.output:
+    if typed_path(typed).absolute() == task.inputs.output:
         st.session_state["output"] = ""
 
 

@@ -7,13 +7,9 @@ import streamlit as st
 
 from pages.components.release.export import export_section
 from pages.components.release.ledger import utc_minute
-from pages.components.release.release_task import (
-    RELEASE_TASK,
-    ReleaseInputs,
-    ReleaseTask,
-    going_since,
-)
-from pages.components.shared.background import Task, follow, has_ended, worked_out
+from pages.components.release.release_task import RELEASE_TASK
+from pages.components.results.files import page_for_readers
+from pages.components.shared.background import follow, has_ended, worked_out
 from pages.components.shared.expected_counts import show_forecast
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.drawn_counts import DrawnCounts
@@ -27,6 +23,9 @@ from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.release import dry_run
 from rpexplore.releases.release_steps import DryRun
 from rpexplore.results.pilot_tables import pilot_known
+from rpexplore.results.publication import Publication, sampling_of
+from rpexplore.serving.release_tasks import ReleaseInputs, ReleaseTask, going_since
+from rpexplore.serving.tasks import Task
 
 KEPT = "dry run"
 
@@ -103,8 +102,11 @@ def finished_release(release: Release, task: ReleaseTask) -> None:
     for part in release.parts:
         if part.kind == "rounds":
             st.warning(f"{escaped(capitalised(part.label))}.", icon=":material/label_important:")
-    st.page_link("pages/results.py", label="Look at the results", icon=":material/table_view:")
-    st.button("Prepare another release", on_click=_prepare_another)
+    publication = Publication(task.inputs.scenario.cv_limit, sampling=sampling_of(release))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        page_for_readers(release, release.folder.absolute(), publication, type="primary")
+        st.page_link("pages/results.py", label="Look at the results", icon=":material/table_view:")
+        st.button("Prepare another release", on_click=_prepare_another)
     if release.part("tables") is not None:
         export_section(release.plan, task.inputs.scenario)
 

@@ -14,6 +14,7 @@ from pages.components.shared.inputs import number_field
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import released_cells
 from rpexplore.analysis.glossary import meaning
+from rpexplore.common.text import capitalised
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
@@ -212,7 +213,7 @@ def _subtotal(
     sentence = released_cells.describe_sum(
         domain, chosen, answer.value, answer.standard_error, record_noun
     )
-    st.info(f"**{escaped(sentence)}**", icon=":material/functions:")
+    st.info(f"**{escaped(capitalised(sentence))}**", icon=":material/functions:")
 
 
 def _answer(

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -36,13 +37,15 @@ MOST_ON_PAGE = 2_000_000  # cells behind the crosstabs of a page for readers: th
 
 def table_downloads(frame: pd.DataFrame, file: str) -> None:
     """Buttons for one table; file: what to call it as CSV."""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, width="content"):
         download_frame(frame, file)
         parquet = f"{Path(file).stem}.parquet"
         download(parquet, lambda: parquet_of(frame))
 
 
-def page_for_readers(results: AnyResults, folder: Path, publication: Publication) -> None:
+def page_for_readers(
+    results: AnyResults, folder: Path, publication: Publication, **look: Any
+) -> None:
     """A button for one HTML file with all tables as crosstabs, where they are not too many."""
     counts = [item.n_rows for item in results.items]
     if sum(counts) <= MOST_ON_PAGE and len(counts) <= MOST_TABLES_ON_PAGE:
@@ -51,6 +54,9 @@ def page_for_readers(results: AnyResults, folder: Path, publication: Publication
             f"{folder.name}{kind}.html",
             lambda: in_other_process(readers_page_bytes, folder, publication),
             "Download a page for readers",
+            help="All tables in one file that opens in any browser and says in plain words what "
+            "noise is in it: for those who have never heard of ε.",
+            **look,
         )
 
 

@@ -76,11 +76,13 @@ def _processed(shown: Shown) -> None:
 
 def _browse(shown: Shown) -> Publication:
     """A table, and all of them for others; returns what of it is publishable."""
-    part = shown.part
+    part, above = shown.part, st.container(horizontal=True)  # a table may be long
     attributes, publication = browse(
         part, shown.folder, record_noun_of(part), sampling_of(shown.whole)
     )
-    _downloads(shown, publication)
+    with above:
+        _all_in_one_file(shown, publication)
+    publishing(shown.whole, shown.folder)
     reading_code(part, shown.folder, attributes, publication.cv_limit)
     return publication
 
@@ -120,9 +122,13 @@ def _area_records(shown: Shown) -> None:
 def _downloads(shown: Shown, publication: Publication) -> None:
     """All tables of all parts: for readers, as a workbook, and in other formats."""
     with st.container(horizontal=True):
-        page_for_readers(shown.whole, shown.folder, publication)
-        workbook_download(shown.whole, shown.folder, publication)
+        _all_in_one_file(shown, publication)
     publishing(shown.whole, shown.folder)
+
+
+def _all_in_one_file(shown: Shown, publication: Publication) -> None:
+    page_for_readers(shown.whole, shown.folder, publication)
+    workbook_download(shown.whole, shown.folder, publication)
 
 
 # What is shown of results of each kind.

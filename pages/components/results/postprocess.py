@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.results.source import open_folder
-from pages.components.shared.background import Task, begin, follow_begun
+from pages.components.shared.background import begin, follow_begun
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.files import (
     data_files,
@@ -41,6 +41,7 @@ from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import Method, ProcessedTables
 from rpexplore.results.results import load_any_results
 from rpexplore.results.unbiased import Estimates
+from rpexplore.serving.tasks import Task
 from rpexplore.workload.table_text import title
 
 # ---- Post-processing: processed tables and combined ones, each an explicit choice with its label.

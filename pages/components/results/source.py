@@ -17,6 +17,7 @@ from pages.components.shared.files import finished_at, path_choice, released_fol
 from pages.components.shared.session import current, escaped, kept, project
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import capitalised
+from rpexplore.domain.readings import WARNINGS
 from rpexplore.planning.plan import TITLES
 from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import MANIFEST, read_manifest
@@ -238,13 +239,7 @@ def _warn(text: str) -> None:
 
 
 def _label_of_records(records: SyntheticRecords | AreaRecords) -> None:
-    said = "**Synthetic records: no row is a person.** They are drawn from a model of the release."
-    if isinstance(records, AreaRecords):
-        said = (
-            "**Synthetic records of areas: no row is a person.** Counted again, they have every "
-            "count of the best guesses, and so their bias."
-        )
-    _warn(f"{said} For any figure that is published or decided on, use the released tables.")
+    _warn(WARNINGS[records.kind])
     _way_back_to(kept(origin_of, records))
 
 
@@ -256,19 +251,7 @@ def _label_of_rounds(results: PartReader) -> None:
 
 
 def _label_of_whole_counts(results: AreaResults) -> None:
-    if results.is_smooth:
-        _warn(
-            "**Best guesses for areas:** whole, and areas add up to what they are parts of; "
-            "biased. ± is model-based, and nothing guarantees it: where a small group of an area "
-            "differs from what is usual around it, a guess may hide it. The 95 % intervals are "
-            "those of the unbiased counts. To add up or compare counts, use the unbiased ones."
-        )
-        return
-    _warn(
-        "**Whole counts of areas:** never negative, and areas add up to what they are parts of; "
-        "biased. The 95 % intervals are those of the unbiased counts. To add up or compare counts, "
-        "use the unbiased ones."
-    )
+    _warn(WARNINGS["best guesses" if results.is_smooth else results.kind])
 
 
 def _label_of_processed(results: ProcessedTables) -> None:

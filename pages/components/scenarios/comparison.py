@@ -12,7 +12,6 @@ from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.expected_counts import forecast
 from pages.components.shared.files import download, upload
 from pages.components.shared.inputs import measure_input, tabs
-from pages.components.shared.serving import plans_only, where_kept
 from pages.components.shared.session import bound, change_project, escaped, kept, project, say
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import scenario_comparison, shared_tables
@@ -26,6 +25,7 @@ from rpexplore.figures.queries import scenario_rows
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.project import content_of, filename_of
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.serving.sessions import plans_only, where_kept
 
 # ---- Scenarios side by side on the Scenarios page: inputs, outcomes, curves, single tables.
 

@@ -3,12 +3,12 @@
 import streamlit as st
 
 from pages.components.shared.files import upload
-from pages.components.shared.serving import where_kept
 from pages.components.shared.session import say
 from rpexplore.analysis.area_map import AreaMap, read_map
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.examples import sample_map_for
+from rpexplore.serving.sessions import where_kept
 
 _MAP = "area map"
 

@@ -6,20 +6,19 @@ this computer; on a shared server all of its account, and no others.
 """
 
 from contextlib import suppress
-from functools import lru_cache
 
 import streamlit as st
 
-from pages.components.shared.accounts import account
-from pages.components.shared.serving import limits, plans_only
 from rpexplore.common.server_files import log_event
 from rpexplore.common.text import data_size
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.autosave import Autosaves, SavedProject
 from rpexplore.scenarios.examples import COUNTRY_KEY, EXAMPLES, sample_project
 from rpexplore.scenarios.project import Project, project_of_file
-from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.serving.accounts import account
+from rpexplore.serving.sessions import limits, plans_only
 
 PARAMETER, BLANK, SAMPLE = "project", "blank", "sample"
 _KEY, _SAVED, _PROBLEM = "autosave key", "autosave saved", "autosave problem"
@@ -199,7 +198,7 @@ def delete_saved(key: str) -> None:
     with suppress(OSError):
         text = saves.text(key)
         if text is not None and key in saved_keys():
-            listed = saved_projects().get(key)
+            listed = saves.projects().get(key)
             st.session_state[_DELETED] = (key, text, listed.project.name if listed else "")
             saves.path(key).unlink(missing_ok=True)
     if key == open_key():
@@ -218,29 +217,6 @@ def deleted() -> str | None:
     return st.session_state[_DELETED][2] if _DELETED in st.session_state else None
 
 
-def rename_saved(key: str, name: str) -> None:
-    """Give a saved project another name.
-
-    Raises `RpexploreError` for one that it cannot have, or a project that is not there any more.
-    """
-    saved = _saved(key)
-    autosaves().save(key, saved.project.with_survey(name).text(), saved.text)
-
-
-def duplicate_saved(key: str) -> None:
-    """Save a copy of a saved project; raises `RpexploreError` if that is not there any more."""
-    project = _saved(key).project
-    copy = project.with_survey(f"{project.name[: NAME_LENGTH - 7]} (copy)")
-    autosaves().save(Autosaves.new_key(), copy.text(), None)
-
-
-def _saved(key: str) -> SavedProject:
-    saved = saved_projects().get(key)
-    if saved is None:
-        raise WorkloadError("That project is not there any more.")
-    return saved
-
-
 def saving_problem() -> str:
     """Why the project could not be saved; "" if it is saved."""
     return st.session_state.get(_PROBLEM, "")
@@ -249,24 +225,6 @@ def saving_problem() -> str:
 def is_saved() -> bool:
     """Whether there is a saved state of this session's project."""
     return st.session_state.get(_SAVED) is not None
-
-
-def saved_projects() -> dict[str, SavedProject]:
-    """All saved projects that can be read, by their keys, the one saved last first."""
-    saves = autosaves()
-    found = {}
-    for key in saved_keys():
-        with suppress(RpexploreError, OSError):
-            path = saves.path(key)
-            saved = _read(saves, key, path.stat().st_mtime_ns)
-            if saved is not None:
-                found[key] = saved
-    return found
-
-
-@lru_cache(256)  # a list of projects is drawn with every step on the page Home
-def _read(saves: Autosaves, key: str, saved_at: int) -> SavedProject | None:
-    return saves.read(key)
 
 
 def saved_keys() -> list[str]:

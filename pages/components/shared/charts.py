@@ -114,7 +114,8 @@ def _configuration(values: Any, column: Column) -> Any:
 # ---- Buttons that download a chart as a picture, which the browser itself draws.
 
 
-# Plotly draws the picture when its own button is clicked, which is hidden (`CONFIG`, `app.STYLE`):
+# Plotly draws the picture when its own button is clicked, which is hidden (`_CONFIG`,
+# `.streamlit/style.css`):
 # it offers one format alone, and would lie on the chart.
 _SCRIPT = """
 export default ({ parentElement }) => {

@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.shared.background import worked_out
-from pages.components.shared.serving import plan_solved
 from pages.components.shared.session import (
     attempt,
     bound,
@@ -36,6 +35,7 @@ from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.serving.sessions import plan_solved
 from rpexplore.workload.survey_text import design_from_texts, effect_texts
 from rpexplore.workload.workload import Workload
 

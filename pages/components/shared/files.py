@@ -3,15 +3,12 @@
 import mimetypes
 import os
 from collections.abc import Callable, Collection, Sequence
-from errno import ELOOP, ENAMETOOLONG
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.serving import limits, plans_only, reading
 from pages.components.shared.session import EVERYWHERE, bound, escaped, say
-from pages.components.shared.streamlit_parts import forget_uploaded
 from rpexplore.common.file_kinds import (
     PARQUET,
     ZIP,
@@ -19,32 +16,21 @@ from rpexplore.common.file_kinds import (
     refuse_records,
     unpacked_size,
 )
-from rpexplore.common.installation import data_folders
+from rpexplore.common.files import typed_path, why_no_name
+from rpexplore.common.installation import RELEASES, data_folders
 from rpexplore.common.server_files import log_event
 from rpexplore.common.text import data_size
 from rpexplore.data.files.offered import Kind, Offered, folders_with, offered
 from rpexplore.errors import DomainError
 from rpexplore.releases.atomic_folder import MANIFEST
+from rpexplore.serving.sessions import limits, plans_only, reading
+from rpexplore.serving.streamlit_parts import forget_uploaded
 
 # ---- Files on the pages: typed paths, uploads, and downloads; and where releases are written.
 
 
-RELEASES = Path("releases")
 Content = str | bytes
 _REFUSED = "refused uploads"  # their ids: what is in a box stays there till the end of the run
-
-
-def path_of(typed: str) -> Path:
-    """A typed or pasted path; some file managers copy it with quotation marks around."""
-    typed = typed.strip()
-    if len(typed) > 1 and typed[0] == typed[-1] and typed[0] in "\"'":
-        typed = typed[1:-1]
-    return Path(os.path.expanduser(typed))
-
-
-def nearest_folder(path: Path) -> Path:
-    """The first thing above a path that exists; what is missing below it is made."""
-    return next(parent for parent in path.absolute().parents if os.path.exists(parent))
 
 
 def new_folder_input(
@@ -57,7 +43,7 @@ def new_folder_input(
     if not st.session_state.get(key):
         names = (f"{usual}-{n}" if n > 1 else str(usual) for n in range(1, 1000))
         st.session_state[key] = next(name for name in names if not is_taken(name))
-    folder = path_of(st.text_input(label, key=key, persist_state="session")).absolute()
+    folder = typed_path(st.text_input(label, key=key, persist_state="session")).absolute()
     if problem := why_no_name(folder):
         st.error(escaped(f"A folder cannot have that name ({problem}); choose another one."))
         return None
@@ -68,17 +54,6 @@ def new_folder_input(
         )
         return None
     return folder
-
-
-def why_no_name(path: Path) -> str:
-    """Why there can be nothing of this name, whoever may write there; "" if there can."""
-    try:
-        os.lstat(path)
-    except ValueError:
-        return "it holds a NUL"
-    except OSError as error:
-        return os.strerror(error.errno) if error.errno in (ENAMETOOLONG, ELOOP) else ""
-    return ""
 
 
 def upload(
@@ -250,7 +225,7 @@ def path_choice(
         st.session_state[key] = "" if chosen is None else str(chosen)
         on_change()
 
-    path = path_of(typed) if typed.strip() else None
+    path = typed_path(typed) if typed.strip() else None
     options = list(choices.names)
     if path is not None and path not in choices.names:
         options.insert(0, path)
@@ -288,7 +263,7 @@ def paths_choice(label: str, key: str, choices: Offered, *, help: str) -> list[P
             help=_help(help),
         )
         _tell_cut(choices)
-    return [*chosen, *(path_of(line) for line in typed.splitlines() if line.strip())]
+    return [*chosen, *(typed_path(line) for line in typed.splitlines() if line.strip())]
 
 
 def _placeholder(choices: Offered) -> str:

@@ -1,11 +1,11 @@
 """What is around every page: title, mark, style, session state, navigation, the line on top."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from pages import BESIDE, all_pages
-from pages.components.shared.accounts import LOG_OUT, account
 from pages.components.shared.autosave import begin, is_saved, open_key, saving_problem
-from pages.components.shared.serving import has_place, session_number, where_kept
 from pages.components.shared.session import (
     EVERYWHERE,
     bound,
@@ -24,8 +24,13 @@ from rpexplore.common.server import server_settings
 from rpexplore.common.server_files import timed_event
 from rpexplore.common.text import joined
 from rpexplore.planning.part_plan import TITLES
+from rpexplore.serving.accounts import LOG_OUT, account
+from rpexplore.serving.sessions import has_place, session_number, where_kept
 
 # ---- What is around every page: title, session state, navigation and the line on top.
+
+
+STYLE = Path(__file__).parents[3] / ".streamlit/style.css"  # beside the theme
 
 
 def draw() -> None:
@@ -171,118 +176,3 @@ path {{ fill: none; stroke: #060c13; stroke-width: 2; stroke-linecap: round }}
 <path d="M108.5 17V8m0 4.5a4 4 0 0 1 4.5-4.4"/>
 <path d="M116 12.6h8.6a4.3 4.5 0 1 0-1.300 3.2"/>
 </svg>"""
-
-# ---- What the theme in .streamlit/config.toml cannot say of the looks of the app.
-
-
-# The primary colour is made for white text upon it (buttons, chosen options). Where Streamlit
-# writes text in that colour itself, it would be too faint in the dark theme. Numbers and their
-# names break into lines, where Streamlit would cut them off.
-STYLE = """<style>
-button[data-selected="true"] p,
-[role="tab"][aria-selected="true"] p,
-[data-testid="stSlider"] [data-testid="stMarkdownContainer"] p {
-    color: light-dark(#060c13, #e8edf3);
-}
-/* Code in the colour of text: the colours of its words are too faint on their ground. */
-[data-testid="stCode"] code span { color: inherit !important; font: inherit !important; }
-.modebar { display: none; }  /* clicked for the pictures of charts */
-[data-testid="stMetricLabel"] p, [data-testid="stMetricValue"] div {
-    overflow: visible;
-    white-space: normal;
-    text-wrap: balance;
-}
-/* The toolbar of a table stands above it: not upon the field that filters its rows. */
-[data-testid="stElementContainer"]:has(> .stMultiSelect)
-    + [data-testid="stElementContainer"]:has(.stDataFrame) {
-    margin-top: 1.75rem;
-}
-.first-look-frame { overflow-x: auto; }
-/* The picture on the page Home: its cells as far as there is room, heads on their side. */
-.first-look { border-collapse: separate; border-spacing: 2px; width: 100%; font-size: 0.75rem; }
-.first-look td, .first-look th { padding: 0.15rem 0.25rem; font-weight: 400; border: 0; }
-.first-look tbody th { text-align: left; white-space: nowrap; }
-.first-look thead th { vertical-align: bottom; height: 7.5rem; }
-.first-look span { writing-mode: vertical-rl; transform: rotate(180deg); white-space: nowrap; }
-.first-look td { text-align: right; font-variant-numeric: tabular-nums; border-radius: 3px; }
-.first-look .good { background: light-dark(#2d7a5f, #2d7a5f); color: #fff; }
-.first-look .fair { background: light-dark(#bfe3d3, #1f4a3b); color: light-dark(#0b2d21, #e2f4ec); }
-.first-look .poor { background: light-dark(#eef1f4, #1c242d); color: light-dark(#4d5a68, #a7b3c0); }
-/* The lines of the page Tables: rules between them; on a phone two cells side by side. */
-.st-key-lines > * { border-bottom: 1px solid light-dark(#dfe5ec, #2c3743); padding-bottom: 0.4rem; }
-@media (max-width: 640px) {
-    .st-key-lines [data-testid="stColumn"] { min-width: calc(50% - 1rem); flex: 1 1 40%; }
-    .st-key-lines [data-testid="stColumn"]:first-child { min-width: 100%; }
-}
-/* Tables: inputs beside the answer, above it where there is little room. Plan: budget, objective
-   and rule in one row. */
-.st-key-layout, .st-key-controls, .st-key-rule, .st-key-heading {
-    display: grid;
-    grid-template-columns: 18rem minmax(0, 1fr);
-    gap: 1rem 2.5rem;
-    align-items: start;
-}
-.st-key-controls { grid-template-columns: 10fr 7fr 8fr; gap: 0.75rem 1.5rem; }
-.st-key-controls > * { min-width: 0; }
-.st-key-controls [data-testid="stSlider"] label p { white-space: nowrap; }
-.st-key-rule { grid-template-columns: 7.5rem minmax(0, 1fr); gap: 0.25rem 0.75rem; }
-.st-key-heading { grid-template-columns: auto minmax(0, 1fr); gap: 0.25rem 2rem; }
-@media (max-width: 1100px) {
-    .st-key-layout, .st-key-controls, .st-key-heading {
-        grid-template-columns: minmax(0, 1fr);
-    }
-}
-.st-key-inputs {
-    display: grid;
-    grid-template-columns: repeat(auto-fit, minmax(15.5rem, 1fr));
-    gap: 0.75rem 2rem;
-    align-items: start;
-}
-.st-key-figures {
-    display: grid;
-    grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr));
-    gap: 0.75rem;
-    align-items: stretch;
-}
-.st-key-figures > * { display: grid; min-width: 0; }
-.st-key-figures * { min-width: 0; }
-.st-key-figures p { overflow-wrap: anywhere; white-space: normal; }
-.st-key-sizes {
-    display: grid;
-    grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr));
-    gap: 0.75rem;
-}
-.st-key-below {
-    display: grid;
-    grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr));
-    gap: 0.75rem 2rem;
-    align-items: start;
-}
-.st-key-people [data-testid="stMetricValue"] {
-    color: light-dark(#1d4f91, #8fb8f0);
-    font-size: 2.5rem;
-    line-height: 1.1;
-}
-.rows { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.rows th, .rows td { padding: 0.35rem 0.75rem; text-align: right; font-weight: 400; }
-.rows thead th { font-size: 0.875rem; font-weight: 600; }
-.rows tbody tr { border-top: 1px solid light-dark(#dfe5ec, #2c3743); }
-.rows th:first-child { text-align: left; padding-left: 0; min-width: 6.5rem; }
-.rows.bars th:last-child { text-align: left; }
-.rows.bars td:last-child { width: 38%; }
-.bar { display: flex; align-items: center; gap: 0.5rem; }
-.bar i {
-    position: relative; flex: 1; height: 0.6rem; border-radius: 0.3rem;
-    background: light-dark(#dfe7f1, #2c3743);
-}
-.bar b { position: absolute; inset: 0 auto 0 0; border-radius: 0.3rem; background: #3c76c3; }
-.bar span { width: 4rem; text-align: right; }
-@media (max-width: 640px) {
-    /* Options may stand on several lines: each with its left edge, behind the chosen one too. */
-    [data-testid="stButtonGroup"] button:not([data-selected="true"]) {
-        border-left-color: light-dark(#7f8b99, #6b7a8c);
-    }
-    .rows .wide { display: none; }
-    .rows.bars td:last-child { width: 45%; }
-}
-</style>"""

@@ -1,21 +1,18 @@
 """Who is protected: the privacy unit, what neighbours are, and a picture of two of them."""
 
-import base64
-from html import escape
-
 import streamlit as st
 
 from pages.components.shared.session import bound, change, current, escaped
 from rpexplore.analysis import budget_units
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.text import capitalised, with_article
+from rpexplore.figures.first_look import neighbours_picture
 from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import table_from_text
 
 RECORD, PERSON = "A record", "A person"
 KINDS = {ADD_REMOVE: "That they are in the data", REPLACE: "Only what their records hold"}
-_MANY, _STEP = 9, 22  # records in the picture, and points from one to the next
 
 
 def protected_inputs(here: str) -> None:
@@ -133,23 +130,3 @@ def who_is_protected(here: str) -> None:
                 f"must give nearly the same results.{budget.public_text}"
             )
         )
-
-
-def neighbours_picture(budget: Budget) -> str:
-    """Two neighbouring sets of records as an image: a disc each, those of the unit filled."""
-    own = range(3, 3 + min(budget.max_records_per_person or 1, 4))
-    width = _STEP * _MANY
-    discs = []
-    for row, y in enumerate((16, 48)):
-        for place in range(_MANY):
-            x, look = _STEP * place + 11, 'fill="none" stroke="#8a929c"'
-            if place in own:
-                look = f'fill="{"#d95f02" if row and budget.replaces else "#1b6ca8"}"'
-                if row and not budget.replaces:
-                    look = 'fill="none" stroke="#1b6ca8" stroke-dasharray="2 3"'
-            discs.append(f'<circle cx="{x}" cy="{y}" r="7" {look}/>')
-    said = escape(f"Two sets of records: {budget.neighbours_text}")
-    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 64">{"".join(discs)}</svg>'
-    # Streamlit takes SVG out of HTML, but leaves images.
-    data = base64.b64encode(svg.encode()).decode()
-    return f'<img alt="{said}" width="{width}" height="64" src="data:image/svg+xml;base64,{data}">'

@@ -18,13 +18,13 @@ from pages.components.shared.autosave import (
     start_project,
     take_saved,
 )
-from pages.components.shared.serving import limits, plans_only
 from rpexplore.common.server_files import log_event
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import LimitError, RpexploreError
 from rpexplore.scenarios.examples import without_invented_counts
 from rpexplore.scenarios.project import Project, check_limits
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.serving.sessions import limits, plans_only
 
 T = TypeVar("T")
 EVERYWHERE = "everywhere"  # where messages go that belong to no part of a page
@@ -244,7 +244,8 @@ def forget_typed() -> None:
 
 
 def escaped(text: str) -> str:
-    """User text for Markdown, where it would be read as formatting, formulas or links."""
+    """Text for Markdown, in which nothing is formatting, a formula or a link; "5 %" stays whole."""
     # Addresses become links whatever is escaped, unless another character is in between.
     text = re.sub(r"(?i)https?://|www(?=\.)|(?<=\w)@", "\\g<0>\N{WORD JOINER}", text)
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
+    text = re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
+    return text.replace(" \\%", "\N{NO-BREAK SPACE}\\%")

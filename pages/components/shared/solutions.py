@@ -3,139 +3,46 @@
 All that it asks for is one plan, `whole_plan`; its parts share the budget of the scenario.
 """
 
-import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.background import Task, result_of, worked_out
-from pages.components.shared.serving import limits, plan_solved, plans_only
+from pages.components.shared.background import result_of, worked_out
 from pages.components.shared.session import attempt, current, escaped, kept, project
 from rpexplore.analysis.budget_units import with_privacy_unit
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
-from rpexplore.common.processes import Progress
-from rpexplore.common.text import plural
 from rpexplore.errors import OutOfReachError
-from rpexplore.planning import planner
-from rpexplore.planning.areas.area_plan import AreaPlan, with_budget
-from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts_objectives import OBJECTIVES
-from rpexplore.planning.counts_planner import QueryOptimum, query_optimum
+from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.planning.losses.losses import Loss
-from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.minimum_budget import MinimumBudget, minimum_budget
-from rpexplore.planning.part_plan import TITLES, PartPlan, keeping, solution_keeping
+from rpexplore.planning.minimum_budget import MinimumBudget
+from rpexplore.planning.part_plan import TITLES, keeping
 from rpexplore.planning.pilot import with_pilot
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import Optimum
 from rpexplore.planning.request import AtBudget, combined
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
-from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.project import check_limits
 from rpexplore.scenarios.scenario import NOTHING_ASKED, Scenario
-from rpexplore.workload.query_list import QueryList
-from rpexplore.workload.rules import Rule
+from rpexplore.serving.planning_tasks import (
+    FoundAreas,
+    FoundCounts,
+    FoundTables,
+    WorkloadTasks,
+    at_any,
+    solve_areas,
+    solve_counts,
+)
+from rpexplore.serving.sessions import limits, plans_only
 from rpexplore.workload.workload import Workload
 
 NO_PLAN = "There is no plan: "
 MOST_LISTS = 6  # of own counts, whose solutions stay with the session, for an undo
-MOST_BUDGETS = 6  # for which an objective that depends on the budget stays solved
-
-
-class WorkloadTasks:
-    """The tasks that plan one workload and share its closure, each begun when first needed."""
-
-    def __init__(self, workload: Workload, closure: Closure | None = None) -> None:
-        self.workload = workload
-        self._tasks: dict[tuple[tuple, Budget | None], Task[Any]] = {}
-        self._closure = closure
-        self._lock = threading.Lock()
-
-    def optimum(self, loss: Loss, uniform_reference: bool, budget: Budget) -> Task[Optimum]:
-        """The task that solves for this loss."""
-        for_budget = None if loss.is_homogeneous else budget
-        uniform = self._uniform(uniform_reference)
-
-        def solve(on_progress: Progress) -> Optimum:
-            def solve_for(within: Budget | None) -> Optimum:
-                closure = self._shared_closure(on_progress)
-                return planner.optimum(
-                    self.workload,
-                    loss=loss,
-                    budget=within,
-                    uniform_reference=uniform,
-                    closure=planner.with_neighbours(closure, self.workload, budget),
-                    on_progress=on_progress,
-                )
-
-            with plan_solved(type(loss).__name__, len(self.workload)):
-                if for_budget is None:
-                    return solve_for(None)
-                return solution_keeping(for_budget, solve_for)
-
-        return self._begun((loss, uniform, budget.neighbours, budget.exact), for_budget, solve)
-
-    def minimum_budget(self, required_only: bool, uniform_reference: bool) -> Task[MinimumBudget]:
-        """The task that finds the smallest budget for targets."""
-        uniform = self._uniform(uniform_reference)
-
-        def solve(on_progress: Progress) -> MinimumBudget:
-            closed = self.workload.is_marginals
-            with plan_solved("MinimumBudget", len(self.workload)):
-                return minimum_budget(
-                    self.workload,
-                    required_only=required_only,
-                    closure=self._shared_closure(on_progress) if closed else None,
-                    uniform_reference=uniform,
-                    on_progress=on_progress,
-                )
-
-        return self._begun((required_only, uniform), None, solve)
-
-    def _begun(
-        self, key: tuple, budget: Budget | None, work: Callable[[Progress], Any]
-    ) -> Task[Any]:
-        """The task for this work, which only some losses make depend on a budget."""
-        if (key, budget) not in self._tasks:
-            # A slider goes over many budgets: what was begun for those of long ago is dropped.
-            others = [other for other in self._tasks if other[0] == key and other[1] is not None]
-            for other in others[: max(len(others) - MOST_BUDGETS + 1, 0)]:
-                self._tasks.pop(other).cancel()
-            self._tasks[key, budget] = Task(work).start()
-        return self._tasks[key, budget]
-
-    def forget(self, task: Task) -> None:
-        """Begin a task anew when it is next needed."""
-        self._tasks = {key: other for key, other in self._tasks.items() if other is not task}
-
-    def give_up(self) -> None:
-        """Cancel and forget what is not finished."""
-        for task in self._tasks.values():
-            task.cancel()
-        self._tasks = {key: task for key, task in self._tasks.items() if task.result is not None}
-
-    def closure_of(self, workload: Workload) -> Closure | None:
-        """The closure, if it is there already and the workload has the same tables."""
-        return self._closure if self.workload.has_tables_of(workload) else None
-
-    def _uniform(self, uniform_reference: bool) -> bool:
-        """Whether the reference is uniform; of marginals, any reference is the same."""
-        return uniform_reference and not self.workload.is_marginals
-
-    def _shared_closure(self, on_progress: Progress) -> Closure:
-        tables = plural(len(self.workload), "table")
-        with self._lock:
-            on_progress(f"Listing what {tables} contain", 0.0)
-            if self._closure is None:
-                self._closure = Closure.of(self.workload)
-        on_progress(f"Planning {tables}", 0.0)
-        return self._closure
 
 
 def optimum(
@@ -303,16 +210,8 @@ def _solved_tables(scenario: Scenario) -> Solved | None:
     solution = optimum(scenario=scenario)
     if solution is None:
         return None
-    found = FoundTables(solution, scenario.rules_in_use)
-
-    def again(budget: Budget) -> TablePlan:
-        uniform, loss = scenario.uniform_reference, solution.loss
-        of_budget = planner.optimum(
-            solution.workload, loss=loss, budget=budget, uniform_reference=uniform
-        )
-        return of_budget.at(budget, found.rules)
-
-    return found, _at_any(found.at, solution.budget, again)
+    found = FoundTables(solution, scenario.rules_in_use, scenario.uniform_reference)
+    return found, at_any(found, solution.budget)
 
 
 def _solved_areas(scenario: Scenario) -> Solved | None:
@@ -330,15 +229,8 @@ def _solved_areas(scenario: Scenario) -> Solved | None:
     if isinstance(found, OutOfReachError):
         st.error(escaped(f"{NO_PLAN}{found}"))
         return None
-    asked = scenario.areas
-
-    def again(budget: Budget) -> AreaPlan:
-        return plan_areas(
-            asked.workload, loss=asked.loss, budget=budget, uniform_levels=asked.uniform
-        )
-
-    solved_for = None if asked.loss.is_homogeneous else found.budget
-    return found, _at_any(_FoundAreas(found).at, solved_for, again)
+    solved_for = None if scenario.areas.loss.is_homogeneous else found.budget
+    return found, at_any(FoundAreas(found, scenario.areas), solved_for)
 
 
 def _solved_counts(scenario: Scenario) -> Solved | None:
@@ -346,37 +238,8 @@ def _solved_counts(scenario: Scenario) -> Solved | None:
     solution = query_solution(scenario)
     if solution is None:
         return None
-    objective, free = scenario.counts_objective, scenario.used_free_counts
-
-    def again(budget: Budget) -> QueryPlan:
-        of_budget = query_optimum(
-            solution.queries,
-            objective=objective,
-            budget=budget,
-            free=free,
-            replaces=budget.replaces,
-        )
-        return of_budget.at(budget)
-
-    return solution, _at_any(solution.at, solution.budget, again)
-
-
-def _at_any(at: AtBudget, solved_for: Budget | None, again: AtBudget) -> AtBudget:
-    """How a part is planned at any budget.
-
-    solved_for: the one that its solution is for; None for one that scales. Of an (ε, δ) that is the
-    whole budget it has the cost that its noise proves. A part of several is solved `again`, as its
-    share of a cost that all parts prove together is known only when all are planned.
-    """
-    if solved_for is None:
-        return at
-
-    def at_budget(budget: Budget) -> PartPlan:
-        if budget.record_privacy_cost == solved_for.record_privacy_cost:
-            return at(budget)
-        return at(solved_for) if solved_for.stated_epsilon is not None else again(budget)
-
-    return at_budget
+    found = FoundCounts(solution, scenario.counts_objective, scenario.used_free_counts)
+    return solution, at_any(found, solution.budget)
 
 
 _SOLVED: dict[str, Callable[[Scenario], Solved | None]] = {
@@ -384,23 +247,6 @@ _SOLVED: dict[str, Callable[[Scenario], Solved | None]] = {
     "areas": _solved_areas,
     "counts": _solved_counts,
 }
-
-
-@dataclass(frozen=True)
-class FoundTables:
-    solution: Optimum
-    rules: tuple[Rule, ...]
-
-    def at(self, budget: Budget) -> TablePlan:
-        return self.solution.at(budget, self.rules)
-
-
-@dataclass(frozen=True)
-class _FoundAreas:
-    found: AreaPlan
-
-    def at(self, budget: Budget) -> AreaPlan:
-        return self.found if budget == self.found.budget else with_budget(self.found, budget)
 
 
 def solved_areas(scenario: Scenario) -> AreaPlan | OutOfReachError | None:
@@ -411,31 +257,6 @@ def solved_areas(scenario: Scenario) -> AreaPlan | OutOfReachError | None:
     assert scenario.areas is not None
     by = (scenario.areas.planned, scenario.budget_to_solve("areas"))
     return worked_out(solve_areas, *by, problem=NO_PLAN, slot=scenario.name, by=by)
-
-
-def solve_areas(
-    opened: AreaStudy, budget: Budget, on_progress: Progress
-) -> AreaPlan | OutOfReachError:
-    """The plan, or why the budget is too small, with what it takes."""
-    on_progress(f"Planning {plural(opened.n_tables, 'table')}", 0.0)
-    try:
-        with plan_solved("areas", opened.n_tables):
-
-            def at(within: Budget) -> AreaPlan:
-                return plan_areas(
-                    opened.workload,
-                    loss=opened.loss,
-                    budget=within,
-                    uniform_levels=opened.uniform,
-                    on_progress=on_progress,
-                )
-
-            planned = at(budget) if opened.loss.is_homogeneous else keeping(budget, at)
-    except OutOfReachError as refused:
-        return refused.with_traceback(None)  # which would keep all arrays of the search
-    on_progress("Working out the accuracy of all areas", 0.99)
-    _ = planned.residual_variances  # kept by the plan, for all that the page shows
-    return planned
 
 
 def query_solution(scenario: Scenario | None = None) -> QueryOptimum | None:
@@ -454,34 +275,10 @@ def query_solution(scenario: Scenario | None = None) -> QueryOptimum | None:
     for known, solution in solutions:
         if solution.queries is stated.queries and known == asked:
             return solution
-    solution = worked_out(_solve_counts, stated.queries, *asked, problem=NO_PLAN)
+    solution = worked_out(solve_counts, stated.queries, *asked, problem=NO_PLAN)
     if solution is not None:
         solutions.append((asked, solution))
     return solution
-
-
-def _solve_counts(
-    queries: QueryList,
-    objective: str,
-    free: tuple[str, ...],
-    budget: Budget | None,
-    replaces: bool,
-    on_progress: Progress,
-) -> QueryOptimum:
-    on_progress(f"Planning {plural(len(queries), 'own count')}", 0.0)
-    with plan_solved("queries", len(queries)):
-
-        def solve(within: Budget | None) -> QueryOptimum:
-            return query_optimum(
-                queries,
-                objective=objective,
-                budget=within,
-                free=free,
-                replaces=replaces,
-                on_progress=on_progress,
-            )
-
-        return solve(None) if budget is None else solution_keeping(budget, solve)
 
 
 def _tasks_within_limits(scenario: Scenario, workload: Workload | None) -> WorkloadTasks:

@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from pages.components.shared.serving import HAND_OVER, last_step, plans_only
 from pages.components.shared.session import current, escaped, project
 from rpexplore.common.numbers import shown_few
 from rpexplore.domain.domain import (
@@ -11,6 +10,7 @@ from rpexplore.domain.domain import (
     formulas_warning,
     unfinished,
 )
+from rpexplore.serving.sessions import HAND_OVER, last_step, plans_only
 
 # ---- What each page is, in two sentences under its title, folded or open as it was left.
 
@@ -22,9 +22,8 @@ EXPLANATIONS = {
     "Tables": "This list is everything that you publish: tables, which count the records by some "
     "of the attributes; the same for areas, level by level; and counts of your own, under any "
     "condition. All lines are one plan, with one budget and one run.",
-    "Plan": "A plan says how much random noise protects each table: a larger privacy budget means "
-    "less noise and less privacy. Before any record is read, the page shows which tables will be "
-    "good enough, and for how many people.",
+    "Plan": "More budget means less noise and less privacy. See which tables will be good enough, "
+    "for how many people, before any record is read.",
     "Fairness": "Tables of one plan are not equally accurate, and this page shows which are the "
     "most and the least accurate, and why. Other standard plans at the same budget are shown "
     "beside yours.",

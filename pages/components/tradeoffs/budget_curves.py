@@ -13,9 +13,9 @@ from rpexplore.analysis import binding_targets, budget_curves, targets_met
 from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.measures import Measure
 from rpexplore.analysis.sufficient_budgets import SufficientBudget
-from rpexplore.common.text import capitalised, number_text
-from rpexplore.figures.budget_curves import Mark, errors_by_budget, targets_by_budget
-from rpexplore.figures.chart import COLUMNS, Chart, Column, in_measure
+from rpexplore.common.text import number_text
+from rpexplore.figures.budget_curves import Mark, errors_chart, targets_chart
+from rpexplore.figures.chart import COLUMNS, Column, in_measure
 from rpexplore.planning.mechanism.variances import cells_differ
 from rpexplore.planning.planner import Optimum
 from rpexplore.privacy.discrete_noise import DiscreteNoise
@@ -57,7 +57,6 @@ def budget_view(solution: Optimum, measure: Measure) -> None:
         mark = Mark(enough.needed, value, f"wanted: {measure.text(value, 6)}", series)
         frame = budget_curves.errors_by_budget(drawn, budget, [enough.needed], measure, noise)
     marks = [mark] if mark.rho <= frame["rho"].to_numpy().max() else []
-    delta = stated_delta(budget)
 
     def take(point: dict[str, Any]) -> None:
         """Fill in what the chosen curve is at the budget that was clicked."""
@@ -67,26 +66,8 @@ def budget_view(solution: Optimum, measure: Measure) -> None:
         st.session_state[_wanted_key(measure)] = number_text(measure.to_type(value))
 
     with right:
-        chart_with_numbers(
-            Chart(
-                errors_by_budget(
-                    frame, float(budget.rho), delta, record_noun, marks, measure, noise
-                ),
-                subject=f"{capitalised(measure.noun)} of a cell against the budget",
-                sentence=budget_curves.describe_curves(drawn, budget, record_noun, measure, noise),
-                frame=frame,
-                columns={
-                    "curve": Column("curve", "text"),
-                    "table": COLUMNS["table"],
-                    "rho": COLUMNS["rho"],
-                    "epsilon": Column(f"the same as ε at δ = {delta}"),
-                    measure.column: COLUMNS[measure.column],
-                },
-                file="errors_by_budget.csv",
-                remark="Click a point to fill in what it takes.",
-            ),
-            take=take,
-        )
+        chart = errors_chart(drawn, frame, budget, record_noun, marks, measure, noise)
+        chart_with_numbers(chart, "Click a point to fill in what it takes.", take=take)
 
 
 def _wanted_key(measure: Measure) -> str:
@@ -185,7 +166,7 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
         if by_shortfall is None:
             return
         optima[targets_met.SHORTFALL] = by_shortfall
-    budget, delta = part_budget("tables"), stated_delta(current().budget)
+    budget = part_budget("tables")
     by_shortfall = optima.get(targets_met.SHORTFALL)
     outlook = attempt(lambda: kept(targets_met.outlook, solution, by_shortfall, budget))
     if outlook is None:
@@ -194,28 +175,13 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
     with left:
         _headline(outlook, every)
     frame = kept(targets_met.met_by_budget, optima, budget)
-    enough = outlook.enough
-    marks = [Mark(enough.needed, 1.0, f"current objective: ρ = {enough.rho}")]
-    if outlook.by_shortfall is not None:
-        text = f"{targets_met.SHORTFALL}: ρ = {outlook.by_shortfall.rho}"
-        marks.append(Mark(outlook.by_shortfall.needed, 1.0, text, 1))
-    chart = Chart(
-        targets_by_budget(frame, float(budget.rho), delta, marks, solution.noise(budget)),
-        subject="Share of targets met against the budget",
-        sentence=targets_met.describe_outlook(outlook, current().record_noun),
-        frame=frame,
-        columns={
-            "objective": Column("objective", "text"),
-            "rho": Column("budget ρ", digits=5),
-            "epsilon": Column(f"the same as ε at δ = {delta}"),
-            "met": Column("targets met", "count"),
-            "share": COLUMNS["share"],
-        },
-        file="targets_by_budget.csv",
-        remark=targets_met.describe_by_shortfall(outlook),
-    )
+    delta = stated_delta(current().budget)
     with right:
-        chart_with_numbers(chart)
+        chart_with_numbers(
+            targets_chart(
+                outlook, frame, budget, delta, current().record_noun, solution.noise(budget)
+            )
+        )
     _last_to_be_met(solution, measure)
 
 

@@ -19,16 +19,10 @@ from pages.components.shared.session import (
 )
 from pages.components.shared.solutions import budget_of_whole, optimum, part_budget, plan
 from rpexplore.analysis import frontier
-from rpexplore.analysis.baselines import BASELINE_HEADINGS, compare, describe_missing
-from rpexplore.analysis.measures import STANDARD_ERROR, VARIANCE, Measure
+from rpexplore.analysis.baselines import compare
+from rpexplore.analysis.measures import Measure
 from rpexplore.common.processes import Progress
-from rpexplore.figures.chart import Chart, Column, in_measure
-from rpexplore.figures.trade_offs import (
-    CUT_OFF,
-    average_against_worst,
-    is_cut_off,
-    times_of_baselines,
-)
+from rpexplore.figures.trade_offs import baselines_chart, frontier_chart
 from rpexplore.planning.losses.losses import (
     WEIGHTINGS,
     MaxVariance,
@@ -45,19 +39,6 @@ from rpexplore.scenarios.scenario import NOTE_LENGTH, Scenario
 
 HERE = "frontier"
 POINT = "point of frontier"
-COLUMNS = {
-    "average": Column("average σ", digits=4),
-    "largest": Column("worst case", digits=4),
-    "given_up": Column("average σ larger by", "change"),
-    "gained": Column("worst case smaller by", "change"),
-    "worst_weight": Column("weight of the worst case", "share"),
-    "gap": Column("proven within"),
-}
-
-AVERAGE = {
-    STANDARD_ERROR: " The average is the root of the mean variance.",
-    VARIANCE: " The average is the mean variance.",
-}
 
 
 def frontier_view(solution: Optimum, measure: Measure) -> None:
@@ -110,7 +91,6 @@ def _show(curve: frontier.Frontier, solution: Optimum, measure: Measure) -> None
     """The curve in a sentence and as a chart, and its numbers."""
     budget, record_noun = part_budget("tables"), current().record_noun
     frame = frontier.points_at(curve, budget, measure)
-    worst = frontier.worst_case(curve, measure)
     sentence = frontier.describe_frontier(curve, frame, record_noun, measure)
     if curve.is_a_point:
         st.info(escaped(sentence))
@@ -123,22 +103,8 @@ def _show(curve: frontier.Frontier, solution: Optimum, measure: Measure) -> None
         if point["curve_number"] == 0:
             st.session_state[POINT] = curve, point["point_index"]
 
-    is_ratio = curve.worst_loss.relative_to == "target"
-    unit = "" if is_ratio else f" ({measure.unit(record_noun)})"
-    chart_with_numbers(
-        Chart(
-            average_against_worst(
-                frame, frontier.bend(frame), present, f"{worst}{unit}", record_noun, measure
-            ),
-            subject="The best averages against the best worst cases",
-            sentence=sentence,
-            frame=frame,
-            columns={name: in_measure(column, measure) for name, column in COLUMNS.items()},
-            file="average_against_worst.csv",
-            remark=f"{frontier.describe_marks(curve)}{AVERAGE[measure]} Click a mark to take it.",
-        ),
-        take=take,
-    )
+    chart = frontier_chart(curve, frame, present, sentence, record_noun, measure)
+    chart_with_numbers(chart, "Click a mark to take it.", take=take)
 
 
 def _apply_point(curve: frontier.Frontier, measure: Measure) -> None:
@@ -179,19 +145,8 @@ def baselines_view(solution: Optimum, measure: Measure) -> None:
     comparison = None if planned is None else worked_out(compare, planned)
     if comparison is None:
         return
-    first, *others = comparison.sentences
-    columns = {name: Column(heading, "text") for name, heading in BASELINE_HEADINGS.items()}
-    chart_with_numbers(
-        Chart(
-            times_of_baselines(comparison),
-            subject="Privacy cost that plainer mechanisms need for the errors of this plan",
-            sentence=first,
-            frame=comparison.frame(missing=False),
-            columns=columns,
-            file="baselines.csv",
-            remark=f"{CUT_OFF if is_cut_off(comparison) else ''} {describe_missing(comparison)}",
-        )
-    )
+    _, *others = comparison.sentences
+    chart_with_numbers(baselines_chart(comparison))
     for sentence in others:
         st.markdown(escaped(sentence))
 

@@ -11,9 +11,11 @@ from pages.components.tradeoffs.frontier import save_scenario
 from rpexplore.analysis import what_if
 from rpexplore.analysis.measures import Measure
 from rpexplore.common.processes import Progress
-from rpexplore.common.text import capitalised
-from rpexplore.figures.chart import COLUMNS, Chart, Column, in_measure
-from rpexplore.figures.trade_offs import before_and_after
+from rpexplore.figures.trade_offs import (
+    changes_by_order_chart,
+    columns_of_changes,
+    extreme_changes_chart,
+)
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.planner import Optimum, optimum_with_strategies_of
 from rpexplore.scenarios.scenario import Scenario
@@ -30,24 +32,6 @@ from rpexplore.workload.workload import Workload
 HERE = "what if"
 ACTIONS = {LEAVE_OUT: "are left out", BOOST: "get another weight", ADD: "are added"}
 ANY = "any number"
-MOST_DRAWN = 10  # single tables
-ERRORS = {"before": Column("current σ"), "after": Column("changed σ")}
-GROUP_COLUMNS = {
-    "name": COLUMNS["attributes"],
-    "tables": COLUMNS["tables"],
-    "lost": Column("no longer available", "count"),
-    **ERRORS,
-    "smallest": Column("smallest change", "change"),
-    "change": Column("median change", "change"),
-    "largest": Column("largest change", "change"),
-}
-TABLE_COLUMNS = {
-    "table": COLUMNS["table"],
-    "order": COLUMNS["order"],
-    "concerned": Column("changed itself", "text"),
-    **ERRORS,
-    "change": Column("change", "change"),
-}
 
 
 def what_if_view(solution: Optimum, measure: Measure) -> None:
@@ -103,7 +87,7 @@ def what_if_view(solution: Optimum, measure: Measure) -> None:
         _apply_or_save(workload_change, workload, sentence)
     frame = kept(what_if.of_tables, changes, budget)
     with st.expander("The numbers of every table"):
-        columns = _columns(TABLE_COLUMNS, changes)
+        columns = columns_of_changes(changes.measure)
         numbers(frame, columns, "what_if.csv", "Changes of every table")
 
 
@@ -119,42 +103,13 @@ def _accuracy_changes(
     return what_if.accuracy_changes(solution, after, workload_change)
 
 
-def _columns(columns: dict[str, Column], changes: what_if.AccuracyChanges) -> dict[str, Column]:
-    return {name: in_measure(column, changes.measure) for name, column in columns.items()}
-
-
 def _charts(changes: what_if.AccuracyChanges, sentence: str) -> None:
     """The change by number of attributes, and for the tables that change most and least."""
     budget, record_noun = part_budget("tables"), current().record_noun
-    groups, measure = what_if.by_order(changes, budget), changes.measure
-    plural = capitalised(measure.nouns)
-    chart_with_numbers(
-        Chart(
-            before_and_after(groups, record_noun, measure),
-            subject=f"{plural} before and after the change, by number of attributes",
-            sentence=sentence,
-            frame=groups,
-            columns=_columns(GROUP_COLUMNS, changes),
-            file="what_if_by_order.csv",
-            remark="Hollow: current; filled: changed. Medians; in brackets the range of the "
-            "changes, if any.",
-        )
-    )
+    chart_with_numbers(changes_by_order_chart(changes, budget, sentence, record_noun))
     if what_if.others_differ(changes):
         st.markdown("**The other tables that change most and least**")
-        frame = what_if.extremes(changes, budget, MOST_DRAWN)
-        chart_with_numbers(
-            Chart(
-                before_and_after(frame, record_noun, measure),
-                subject=f"{plural} of single tables before and after the change",
-                sentence=what_if.describe_extremes(frame, record_noun, measure),
-                frame=frame,
-                columns=_columns(
-                    {"name": COLUMNS["table"], **ERRORS, "change": TABLE_COLUMNS["change"]}, changes
-                ),
-                file="what_if_extremes.csv",
-            )
-        )
+        chart_with_numbers(extreme_changes_chart(changes, budget, record_noun))
 
 
 def _change_inputs(action: str) -> WorkloadChange | None:

@@ -7,16 +7,17 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.files import RELEASES, nearest_folder
-from pages.components.shared.serving import plans_only
 from pages.components.shared.session import bound, change, current, escaped
 from rpexplore.analysis import measures, workload_grid
 from rpexplore.analysis.glossary import meaning
+from rpexplore.common.files import nearest_folder
+from rpexplore.common.installation import RELEASES
 from rpexplore.common.text import describe_count, needed_number_of, number_text, plural
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.feasibility import Fit, ReleaseSize, Remedy, computer_memory
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import rows_of_line, with_line_settings
+from rpexplore.serving.sessions import plans_only
 from rpexplore.workload.table_text import tables_from_text, texts_of_tables
 from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 

@@ -6,7 +6,6 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.expected_counts import expected_total_input
 from pages.components.shared.files import finished_at, path_choice, released_folders
 from pages.components.shared.inputs import removable
-from pages.components.shared.serving import plans_only
 from pages.components.shared.session import attempt, change, current, escaped, kept
 from pages.components.shared.solutions import part_budget, plan
 from rpexplore.analysis.glossary import meaning
@@ -24,6 +23,7 @@ from rpexplore.scenarios.workload_changes import (
     for_smooth_tables,
     weights_are_outdated,
 )
+from rpexplore.serving.sessions import plans_only
 from rpexplore.workload.smooth_weights import SmoothWeights
 
 HERE = "settings"
@@ -70,7 +70,7 @@ def smooth_weights_input(planned: TablePlan | None) -> None:
                     "Simulate smooth tables",
                     on_click=_rehearse,
                     args=key,
-                    help=meaning("Rehearsal"),
+                    help=meaning("Simulation"),
                 )
             st.button("Close", on_click=_show, args=(False,), key="close smooth weights")
 

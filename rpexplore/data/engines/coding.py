@@ -31,20 +31,6 @@ from rpexplore.data.coding import (
     compared_edges,
     exact_text,
 )
-from rpexplore.data.persons import (
-    AROUND_UUID,
-    AS_NUMBER,
-    CANONICAL,
-    DIGITS_ID,
-    EXACT_BELOW,
-    NOBODY_ID,
-    NOT_OF_UUID,
-    PLAIN_ID,
-    UNCLEAR_ID,
-    UUID_ID,
-    UUID_LENGTH,
-)
-from rpexplore.data.source import PersonRule
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import NUMBER_STEPS, WHOLE_TEXT, Categories
@@ -56,17 +42,6 @@ from rpexplore.errors import DataError
 Value: TypeAlias = Any
 """A value in Ibis, whose annotations are narrower than what it takes."""
 
-PERSON, ORDER = "person", "order_of_person"
-"""Columns of the coded records: whose one is, null if nobody's, and by what theirs are ordered."""
-WRITING, IS_UNFIT = "writing_of_person", "is_unfit"
-"""Columns of the coded records, unless ids are whole numbers: what equal ids differ in that are
-written in different ways, and whether an id is one by which nobody can be known."""
-
-# Columns of the table that columns of persons are made of: ids as texts, which form each has, its
-# canonical form if it takes long, and the digits of what equal ids have in common.
-_ID, _FORM, _CANONICAL, _EQUAL = (
-    f"rpexplore {name}" for name in ("id", "form", "canonical", "equal")
-)
 _NO_LIMIT = 2**63 - 1  # rows
 
 _MOST_BINS = 512  # each is a part of the statement, which takes time to build and to read
@@ -82,7 +57,7 @@ def _hex(text): ...
 
 
 @ibis.udf.scalar.builtin(name="text", signature=((None,), "string"))
-def _sql_text(value): ...
+def sql_text(value): ...
 
 
 @ibis.udf.scalar.builtin(name="convert_to", signature=(("string", "string"), "binary"))
@@ -93,24 +68,8 @@ def _bytes(text, encoding): ...
 def _encode(value, form): ...
 
 
-@ibis.udf.scalar.builtin(name="normalize", signature=(("string",), "string"))
-def _nfc_postgres(text): ...
-
-
 @ibis.udf.scalar.builtin(name="timezone", signature=((None, None), "timestamp"))
 def _at_zone(zone, time): ...
-
-
-@ibis.udf.scalar.builtin(name="nfc_normalize", signature=(("string",), "string"))
-def _nfc(text): ...
-
-
-@ibis.udf.scalar.builtin(name="chr", signature=(("int32",), "string"))
-def _chr(code): ...
-
-
-@ibis.udf.scalar.builtin(name="ltrim", signature=(("string", "string"), "string"))
-def _without_first(text, signs): ...
 
 
 def code_columns(
@@ -159,7 +118,7 @@ def code_columns(
     # A table needs a column, also where all are counted together; COPY needs a whole number.
     records = table.select(**(given or {"any": ibis.literal(0, "int8")}))
     if amounts:
-        records = _made_once(records, engine)
+        records = computed_once(records, engine)
         codes = {f"f{index}": _of_amount(records, index, of) for index, of in amounts.items()}
         records = records.mutate(**codes)
     for index, values in joined.items():
@@ -188,76 +147,12 @@ def _is_missing(column: Value) -> Value:
 def hex_digits(text: Value, engine: str) -> Value:
     """The UTF-8 bytes of texts as hexadecimal digits, 0-9 and a-f."""
     if engine == "postgresql":
-        return _encode(_bytes(_sql_text(text), "UTF8"), "hex")
+        return _encode(_bytes(sql_text(text), "UTF8"), "hex")
     digits: Value = _hex(text)
     return digits.lower()
 
 
-def person_columns(
-    table: ir.Table, rule: PersonRule, engine: str
-) -> tuple[ir.Table, dict[str, Value]]:
-    """What the rule needs of a record: PERSON, ORDER if records are kept by one, and the others.
-
-    An id means what it means in a file: `persons` has the patterns. Returns the table with
-    what the columns are made of as well.
-    """
-    column: Value = table[rule.column]
-    kind = column.type()
-    columns: dict[str, Value] = {PERSON: column}
-    if rule.excess == "keep first" and rule.order is not None:
-        columns[ORDER] = table[rule.order]
-    if kind.is_integer():
-        return table, columns
-    if kind.is_floating():
-        # Never rounded: engines refuse what fits no whole number.
-        largest = EXACT_BELOW[32 if kind.is_float32() else 64]
-        near: Value = ibis.ifelse(column.abs() < _float(largest), column, _float(0.5))
-        is_exact: Value = near == near.floor()
-        person = ibis.ifelse(is_exact, near, _float(0)).cast("int64")
-        number: Value = column.nullif(ibis.literal("nan").cast(kind))
-        columns[PERSON] = ibis.ifelse(number.isnull(), ibis.null("int64"), person)
-        return table, columns | {WRITING: ibis.literal(""), IS_UNFIT: ~is_exact}
-    text: Value = as_text(column)
-    if engine == "postgresql":
-        text = _sql_text(text)
-    # Form by form, as most ids need no more than one or two of the patterns; what is told fastest
-    # comes first.
-    is_uuid = (text.length() == UUID_LENGTH) & text.re_search("[A-F]") & text.re_search(UUID_ID)
-    form = ibis.cases(
-        (text.re_search(DIGITS_ID), 0), (is_uuid, 1), (text.re_search(PLAIN_ID), 2), else_=3
-    )
-    table = _made_once(table.mutate(**{_ID: text, _FORM: form}), engine)
-    text, form = table[_ID], table[_FORM]
-    # NUL, which no pattern of an engine can hold, is in no text of PostgreSQL.
-    without_nul: Value = text.replace(_chr(0), "")  # pyright: ignore[reportArgumentType]
-    in_nfc = _nfc_postgres(text) if engine == "postgresql" else _nfc(without_nul)
-    other = ibis.ifelse(form == 3, _replaced(in_nfc, CANONICAL), ibis.null("string"))
-    table = _made_once(table.mutate(**{_CANONICAL: other}), engine)
-    text, form = table[_ID], table[_FORM]
-    canonical: Value = table[_CANONICAL]
-    unpadded = _without_first(text, "0")
-    unpadded = ibis.ifelse(unpadded == ibis.literal(""), ibis.literal("0"), unpadded)
-    named = ibis.cases(
-        (canonical.re_search(NOBODY_ID), ibis.null("string")),
-        (canonical.re_search(AROUND_UUID), canonical.lower().re_replace(NOT_OF_UUID, "")),
-        else_=_replaced(canonical, AS_NUMBER),
-    )
-    equal = ibis.cases(
-        (form == 0, unpadded), (form == 1, text.lower()), (form == 2, text), else_=named
-    )
-    table = _made_once(table.mutate(**{_EQUAL: hex_digits(equal, engine)}), engine)
-    written = hex_digits(ibis.coalesce(table[_CANONICAL], table[_ID]), engine)
-    is_same = (table[_FORM] == 2) | (written == table[_EQUAL])
-    columns = {name: table[each.get_name()] for name, each in columns.items()}
-    made_once: Value = table[_CANONICAL]
-    return table, columns | {
-        PERSON: table[_EQUAL],
-        WRITING: ibis.ifelse(is_same, ibis.literal(""), written),
-        IS_UNFIT: ibis.ifelse(table[_FORM] == 3, made_once.re_search(UNCLEAR_ID), False),
-    }
-
-
-def _made_once(table: ir.Table, engine: str) -> ir.Table:
+def computed_once(table: ir.Table, engine: str) -> ir.Table:
     """The same table, whose columns are computed once a record, however often they are used.
 
     PostgreSQL puts the expression of a column wherever it is used, unless the rows are limited.
@@ -265,15 +160,9 @@ def _made_once(table: ir.Table, engine: str) -> ir.Table:
     return table.limit(_NO_LIMIT) if engine == "postgresql" else table
 
 
-def _replaced(text: Value, steps: Sequence[tuple[str, str]]) -> Value:
-    for pattern, replacement in steps:
-        text = text.re_replace(pattern, replacement)
-    return text
-
-
 def area_text(column: Value, engine: str) -> Value:
     """The code of an area as text."""
-    return _sql_text(as_text(column)) if engine == "postgresql" else as_text(column)
+    return sql_text(as_text(column)) if engine == "postgresql" else as_text(column)
 
 
 def _listed_digits(values: Categories) -> Iterator[tuple[str, int]]:
@@ -337,7 +226,7 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
         text: Value = plain_text(column)
         if not values.numbers or kind.is_integer():
             return text
-        text = _sql_text(text) if engine == "postgresql" else text
+        text = sql_text(text) if engine == "postgresql" else text
         form = text
         for pattern, replacement in NUMBER_STEPS:
             form = form.re_replace(pattern, replacement)
@@ -351,7 +240,7 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
             cases.insert(0, (text.re_search(f"^[0-9]{{{width}}}$"), text))
         return ibis.cases(*cases, else_=text)
     whole = _is_whole(column)
-    texts = ibis.ifelse(whole, column, _float(0)).cast("int64").cast("string")
+    texts = ibis.ifelse(whole, column, as_float(0)).cast("int64").cast("string")
     width = _float_width(column)
     cases = [
         (column == ibis.literal(text).cast(width), text)
@@ -369,7 +258,7 @@ def _float_width(column: Value) -> Literal["float32", "float64"]:
 
 def _is_whole(number: Value) -> Value:
     # Larger ones and NaN are never rounded: engines refuse what fits no whole number.
-    near: Value = ibis.ifelse(number.abs() <= _float(EXACT), number, _float(0.5))
+    near: Value = ibis.ifelse(number.abs() <= as_float(EXACT), number, as_float(0.5))
     return near == near.floor()
 
 
@@ -395,7 +284,7 @@ def _numbers(column: Value, engine: str) -> Value:
         return ibis.null("float64")
     text: Value = plain_text(column)
     if engine == "postgresql":
-        text = _sql_text(text)
+        text = sql_text(text)
     is_number = text.re_search(f"^[{BLANKS}]*{_NUMBER}[{BLANKS}]*$")
     digits = text.re_replace(f"[{BLANKS}]", "")
     if engine != "postgresql":
@@ -413,10 +302,10 @@ def _numbers(column: Value, engine: str) -> Value:
         (
             is_number,
             ibis.cases(
-                (nothing, _float(0)),
+                (nothing, as_float(0)),
                 (~short, ibis.null("float64")),
                 (value > largest.cast("decimal"), ibis.null("float64")),
-                (value < smallest.cast("decimal"), _float(0)),
+                (value < smallest.cast("decimal"), as_float(0)),
                 else_=digits.cast("float64"),
             ),
         ),
@@ -436,7 +325,7 @@ def _exact_numbers(column: Value, numbers: Value) -> Iterator[tuple[Value, Value
     if column.type().is_decimal():
         yield column.abs() <= _decimal(repr(sys.float_info.max)), column  # not a number is beyond
         return
-    text: Value = _sql_text(plain_text(column))
+    text: Value = sql_text(plain_text(column))
     # Most are written so, and are looked at once.
     is_plain = (text.length() <= 99) & text.re_search("^-?[0-9]+([.][0-9]+)?$")
     yield is_plain, _decimal(text)
@@ -458,7 +347,7 @@ def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
         number = column.cast("int64")  # differences of few bits overflow
     if isinstance(values, Integers):
         minimum, maximum = (
-            _whole(limit) if kind.is_integer() else _float(limit)
+            _whole(limit) if kind.is_integer() else as_float(limit)
             for limit in (values.minimum, values.maximum)
         )
         inside = (number >= minimum) & (number <= maximum)
@@ -466,9 +355,9 @@ def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
             inside &= _is_whole(number)
         reaches_last = EXACT in (-values.minimum, values.maximum)
         if reaches_last and not (kind.is_integer() or kind.is_floating() or kind.is_boolean()):
-            text: Any = _sql_text(as_text(column)) if engine == "postgresql" else as_text(column)
+            text: Any = sql_text(as_text(column)) if engine == "postgresql" else as_text(column)
             is_itself = text.re_search(f"^[{BLANKS}]*{EXACT_TEXT}[{BLANKS}]*$")
-            inside &= (number.abs() < _float(EXACT)) | is_itself
+            inside &= (number.abs() < as_float(EXACT)) | is_itself
         # Nothing outside is ever cast: engines refuse what does not fit.
         safe: Value = ibis.ifelse(inside, number, minimum)
         steps = _quotient(safe.cast("int64") - _whole(values.minimum), values.step)
@@ -479,15 +368,15 @@ def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
     if kind.is_integer():
         wide = number.cast("float64")
         reached = [
-            number >= _whole(ceil(edge)) if abs(edge) < _MOST_WHOLE else wide >= _float(edge)
+            number >= _whole(ceil(edge)) if abs(edge) < _MOST_WHOLE else wide >= as_float(edge)
             for edge in edges
         ]
         is_below = (
-            number <= _whole(floor(last)) if abs(last) < _MOST_WHOLE else wide <= _float(last)
+            number <= _whole(floor(last)) if abs(last) < _MOST_WHOLE else wide <= as_float(last)
         )
     else:
-        reached = [number >= _float(edge) for edge in edges]
-        is_below = number <= _float(last)
+        reached = [number >= as_float(edge) for edge in edges]
+        is_below = number <= as_float(last)
     index = _bin_index(reached, 0, values.n_ordered)
     return ibis.cases(*missing, (reached[0] & is_below, index))
 
@@ -520,15 +409,17 @@ def _amount_columns(column: Value, index: int, values: Amounts, engine: str) -> 
         return columns
     if kind.is_floating():
         ends = (values.lowest - 1) / power, (values.highest + 1) / power
-        near = _within(numbers, *map(_float, ends)).abs()  # of which rests are exact
-        product = near * _float(power)
-        is_amount = ibis.coalesce(numbers.abs() <= _float(sys.float_info.max), ibis.literal(False))
+        near = _within(numbers, *map(as_float, ends)).abs()  # of which rests are exact
+        product = near * as_float(power)
+        is_amount = ibis.coalesce(
+            numbers.abs() <= as_float(sys.float_info.max), ibis.literal(False)
+        )
         columns[f"y{index}"] = ibis.ifelse(is_amount, product, ibis.null("float64"))
         columns[f"p{index}"] = numbers > 0
         if values.decimals:
-            upper = _float(SPLIT) * near
+            upper = as_float(SPLIT) * near
             upper = upper - (upper - near)
-            error = (upper * _float(power) - product) + (near - upper) * _float(power)
+            error = (upper * as_float(power) - product) + (near - upper) * as_float(power)
             columns[f"e{index}"] = ibis.ifelse(is_amount, error, ibis.null("float64"))
         return columns
     low, high = (_decimal(str(end)) for end in (values.minimum, values.maximum))
@@ -584,6 +475,7 @@ def _of_date(column: Value, attribute: Attribute, values: Dates, engine: str) ->
             cases.append((is_day & (key == _whole(_key(missing))), ibis.literal(code, "int32")))
     numbers = _numbers(column, engine)
     cases += _missing_cases(column, numbers, values.missing_codes, engine)
+    cases += _written_periods(column, values, engine)
     first, last = (_whole(_key(end.toordinal())) for end in (values.first, values.last))
     inside = is_day & (key >= first) & (key <= last)
     if values.steps is None:
@@ -600,6 +492,21 @@ def _of_date(column: Value, attribute: Attribute, values: Dates, engine: str) ->
     # Nothing outside is ever divided or cast: the remainder of what is negative differs.
     safe = ibis.ifelse(inside, behind, _whole(0))
     return ibis.cases(*cases, (inside, _quotient(safe, values.steps.width).cast("int32")))
+
+
+def _written_periods(column: Value, values: Dates, engine: str) -> Iterator[tuple[Value, Value]]:
+    """Whether a value is the text of a whole period of a group, and the group's index."""
+    kind = column.type()
+    if kind.is_date() or kind.is_timestamp() or kind.is_boolean() or not values.written_periods:
+        return
+    text: Value = as_text(column) if not kind.is_floating() else _whole_text(column)
+    text = sql_text(text) if engine == "postgresql" else text
+    digits = hex_digits(text.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", ""), engine)
+    texts: dict[int, list[str]] = {}
+    for period, group in values.written_periods.items():
+        texts.setdefault(group, []).append(period.encode().hex())
+    for group, forms in texts.items():
+        yield digits.isin(forms), ibis.literal(group, "int32")
 
 
 def _year_month_day(column: Value, values: Dates, engine: str) -> tuple[Value, Value, Value, Value]:
@@ -624,7 +531,7 @@ def _year_month_day(column: Value, values: Dates, engine: str) -> tuple[Value, V
     else:
         text: Value = as_text(column) if not kind.is_floating() else _whole_text(column)
         if engine == "postgresql":
-            text = _sql_text(text)
+            text = sql_text(text)
         reading = values.reading
         is_written = ibis.coalesce(text.re_search(reading.pattern), ibis.literal(False))
         year, month, day = (
@@ -655,7 +562,7 @@ def _key(ordinal: int) -> int:
 def _whole_text(column: Value) -> Value:
     """A float that is a whole number as text, "" for others."""
     whole = _is_whole(column)
-    text = ibis.ifelse(whole, column, _float(0)).cast("int64").cast("string")
+    text = ibis.ifelse(whole, column, as_float(0)).cast("int64").cast("string")
     return ibis.ifelse(whole, text, ibis.literal(""))
 
 
@@ -671,11 +578,11 @@ def _missing_cases(
         literal = ibis.literal(code, "int32")
         missing = number_of(value)
         if missing is not None:
-            is_value: Value = number == _float(float(at_width(missing, width)))
+            is_value: Value = number == as_float(float(at_width(missing, width)))
             if abs(missing) >= EXACT and not kind.is_floating() and not kind.is_boolean():
                 # Whole numbers that floats cannot tell from this one are compared by their digits.
                 written: Value = plain_text(column)
-                written = _sql_text(written) if engine == "postgresql" else written
+                written = sql_text(written) if engine == "postgresql" else written
                 written = written.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", "")
                 is_whole = written.re_search(f"^{WHOLE_TEXT}$")
                 is_value &= ~is_whole | written.re_search(exact_text(Decimal(value)))
@@ -683,7 +590,7 @@ def _missing_cases(
         elif is_text:
             if digits is None:
                 text: Value = plain_text(column)
-                text = _sql_text(text) if engine == "postgresql" else text
+                text = sql_text(text) if engine == "postgresql" else text
                 trimmed = text.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", "")
                 digits = hex_digits(trimmed, engine)
             forms = dict.fromkeys((value, normalize("NFD", value)))
@@ -729,7 +636,7 @@ def _whole(value: int) -> Value:
     return ibis.literal(value, "int64")
 
 
-def _float(value: float) -> Value:
+def as_float(value: float) -> Value:
     """A number as text that the engine parses: exact whatever it takes literals for."""
     return ibis.literal(repr(float(value))).cast("float64")
 

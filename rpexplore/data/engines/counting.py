@@ -20,18 +20,20 @@ from rpexplore.data.amounts import amounts_in, counts_of_amounts, subsets
 from rpexplore.data.coding import MISSING, UNKNOWN, code_type
 from rpexplore.data.counting import Block, blocks_by_amount
 from rpexplore.data.engines.coding import (
-    IS_UNFIT,
-    ORDER,
-    PERSON,
-    WRITING,
     Value,
     area_text,
     code_columns,
     hex_digits,
-    person_columns,
     plain_text,
 )
 from rpexplore.data.engines.packing import Word
+from rpexplore.data.engines.person_columns import (
+    IS_UNFIT,
+    ORDER,
+    PERSON,
+    WRITING,
+    person_columns,
+)
 from rpexplore.data.engines.session import STATE, STATES, Request, agree
 from rpexplore.data.source import BEYOND, OF_NOBODY, UNCLEAR, Counts, PersonRule
 from rpexplore.domain.atoms import MOST_KEYS, Atoms

@@ -5,13 +5,15 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from math import prod
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.processes import Progress, part_of_progress
-from rpexplore.data.counting import maximal
+from rpexplore.data.amounts import amounts_in, counts_of_amounts
+from rpexplore.data.counting import cells_behind, maximal, products, split_codes
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.packing import csv_batches, numbers_of, unpacked, words_of
 from rpexplore.data.engines.postgres_servers import (
@@ -303,7 +305,10 @@ class GroupTally:
         of_domain = [_of_domain(table, request) for table in request.tables]
         self.sets: Sequence[AttributeIndices] = maximal(of_domain) or [()]
         self._tables: dict[AttributeIndices, np.ndarray] = {
-            table: np.zeros([request.sizes[index] for index in table], dtype=np.uint32)
+            table: np.zeros(
+                [request.sizes[index] for index in table],
+                dtype=np.int64 if amounts_in(table, request.ranges) else np.uint32,
+            )
             for table in request.tables
         }
         self._n_records = dict.fromkeys(self.sets, 0)
@@ -337,12 +342,20 @@ class GroupTally:
         codes = inspection.codes(given, state, n_records)
         codes = {**codes, **area_codes(rows, request)}
         self._n_records[attributes] += int(n_records.sum())
+        codes, steps = split_codes(codes, request.sizes, request.ranges)
         for table in self._of_sets[attributes]:
-            if self._n_records[attributes] > _NARROW:
+            held = amounts_in(table, request.ranges)
+            if self._n_records[attributes] > _NARROW and not held:
                 self._tables[table] = self._tables[table].astype(np.uint64, copy=False)
             counts = self._tables[table]
             cells = np.ravel_multi_index([codes[index] for index in table], counts.shape)
-            np.add.at(counts.reshape(-1), cells, n_records.astype(counts.dtype))
+            # Of a group of records that are alike, as many times as there are records.
+            sums = {some: each * n_records for some, each in products(steps, held).items()}
+            behind = cells_behind(table, held, request.sizes)
+            for high, times in counts_of_amounts({(): n_records, **sums}, request.ranges).items():
+                where = times > 0 if high else slice(None)
+                places = cells[where] + sum(behind[index] for index in high)
+                np.add.at(counts.reshape(-1), places, times[where].astype(counts.dtype))
 
     def counts(self) -> Counts:
         """The counts; raises `DataError` if they are not all of the same records."""
@@ -350,10 +363,13 @@ class GroupTally:
         checks = np.max([one.checks for one in self._inspections.values()], axis=0).tolist()
         self._request.refuse(checks, self._n_records[self.sets[0]])
         taken = self._request.faults(checks).taken()
-        counts = Counts(self._tables, self._n_records[self.sets[0]], taken)
+        ranges = self._request.ranges
+        counts = Counts(self._tables, self._n_records[self.sets[0]], taken, ranges)
         # Tables of one set are sums of the same rows.
         has_lost = any(
-            cells.sum(dtype=np.int64) != counts.n_records for cells in self._tables.values()
+            cells.sum(dtype=np.int64)
+            != counts.n_records * prod(ranges[index] for index in amounts_in(table, ranges))
+            for table, cells in self._tables.items()
         )
         if has_lost or (len(self.sets) > 1 and not agree(counts)):
             raise self._request.changed_error()

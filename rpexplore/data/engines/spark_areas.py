@@ -107,7 +107,8 @@ class Tasks:
                     yield codes, len(areas), 0.0
 
         sizes += [cut.size for cut in share.cuts.cuts]
-        counts = counts_of(coded(), share.tables, sizes, on_progress=no_progress)
+        ranges = self.request.ranges
+        counts = counts_of(coded(), share.tables, sizes, ranges=ranges, on_progress=no_progress)
         yield _batch(key, chunk=counts.n_records)
         for piece in self.work(number, counts):
             for start in range(0, len(piece), _NUMBERS):

@@ -18,13 +18,13 @@ from rpexplore.common.file_kinds import ZIP
 from rpexplore.common.files import HEAD, as_utf8, file_bytes, kind_beside_text, utf8_text
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.spreadsheets import spreadsheet_kind
-from rpexplore.data.coding import as_text, of_known_type
+from rpexplore.data.arrow_values import as_text, of_known_type
 from rpexplore.data.files.csv_batches import csv_form
 from rpexplore.data.files.source import FileSource, file_errors, file_kind, record_files
 from rpexplore.data.files.statistics_batches import statistics_variables
-from rpexplore.domain.codebook import VARIABLES, attributes_from_csv
 from rpexplore.domain.codebook_columns import ForeignTable
 from rpexplore.domain.codebook_formats import Draft, dictionary_kind, draft_of_file, refuse_large
+from rpexplore.domain.codebook_rows import VARIABLES, attributes_from_csv
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.hierarchy_file import ENDING, HierarchyFile
 from rpexplore.domain.stated_schema import StatedSchema, chosen_schema, schemas_in_json
@@ -143,15 +143,17 @@ def read_column_values(
     path: str | Path,
     names: Sequence[str],
     *,
+    encoding: str | None = None,
     on_progress: Progress = no_progress,
 ) -> ColumnValues:
     """The values that occur in these columns, sorted, as the categories of a domain have them.
 
-    What is missing is no value. Sorted, so that the order tells nothing of the records.
+    What is missing is no value. Sorted, so that the order tells nothing of the records. encoding:
+    as of `FileSource`.
 
     Raises `DataError` for a file that cannot be read.
     """
-    source = FileSource(path)
+    source = FileSource(path, encoding)
     values: dict[str, set[str]] = {name: set() for name in names}
     refused: dict[str, str] = {}
     with source.readable(), closing(source.batches(names)) as batches:

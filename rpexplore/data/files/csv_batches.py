@@ -9,6 +9,7 @@ import csv
 import gzip
 import io
 import os
+import re
 import threading
 import zipfile
 import zlib
@@ -33,6 +34,7 @@ TEXT_ENDINGS = (".csv", ".tsv", ".tab")
 _BLOCK = 1 << 22  # bytes of a file, which are read together
 _ROWS_AT_ONCE = 1 << 16  # of a file that pyarrow does not read
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n?', re.IGNORECASE)  # of Excel, above the names
 _limit, _n_readers, _limit_before = threading.Lock(), 0, 0  # of `_any_length`
 
 
@@ -44,12 +46,14 @@ class CsvForm:
     has_records  whether anything follows that line (it may be anything)
     separator    between columns
     encoding     as Python calls it
+    n_above      lines above the names: Excel's "sep=;" or none
     """
 
     columns: list[str]
     has_records: bool
     separator: str
     encoding: str
+    n_above: int = 0
 
     @property
     def has_decimal_commas(self) -> bool:
@@ -68,7 +72,8 @@ def csv_form(
     """How a file is written, by its first line alone.
 
     The separator is the one that splits the line into the wanted columns; where several do, or
-    none, the one that splits it into most columns, the comma before others.
+    none, the one that splits it into most columns, the comma before others. A line "sep=;" above
+    the names, as Excel takes and writes it, says which it is.
 
     Args:
         name: By which errors call the file.
@@ -88,10 +93,14 @@ def csv_form(
             "Parquet."
         )
     lines: dict[str, list[str]] = {}
-    has_records: dict[str, bool] = dict.fromkeys(SEPARATORS, True)
-    for separator in SEPARATORS:
+    stated = _stated_separator(path, content, encoding)
+    separators = (stated,) if stated else SEPARATORS
+    has_records: dict[str, bool] = dict.fromkeys(separators, True)
+    for separator in separators:
         with _text_of(path, content, encoding, errors="surrogateescape") as text:
             try:
+                if stated:
+                    text.readline()
                 lines[separator] = next(csv.reader(text, delimiter=separator), [])
                 has_records[separator] = bool(text.read(1))
             except (csv.Error, UnicodeError):
@@ -101,7 +110,7 @@ def csv_form(
         for separator, line in lines.items()
         if set(wanted) <= {normalize("NFC", column) for column in line}
     ]
-    separator = max(fitting or SEPARATORS, key=lambda separator: len(lines[separator]))
+    separator = max(fitting or separators, key=lambda separator: len(lines[separator]))
     columns = lines[separator]
     if not any(column.strip() for column in columns):
         columns = []  # an empty file, or an empty line before the names
@@ -110,7 +119,17 @@ def csv_form(
             f"The records {name!r} do not start with a header line in UTF-8; save the file as "
             "CSV in UTF-8, or name its encoding (--encoding windows-1252)."
         )
-    return CsvForm(columns, has_records[separator], separator, encoding)
+    return CsvForm(columns, has_records[separator], separator, encoding, int(bool(stated)))
+
+
+def _stated_separator(path: Path, content: bytes | None, encoding: str) -> str:
+    """The separator that the first line names; "" where it is no such line."""
+    with _text_of(path, content, encoding, errors="surrogateescape") as text:
+        try:
+            match = _SEPARATOR_LINE.fullmatch(text.readline(16))
+        except UnicodeError:
+            return ""
+    return match[1] if match else ""
 
 
 def csv_batches(
@@ -136,7 +155,7 @@ def csv_batches(
     raw = pa.OSFile(os.fsencode(path))
     reader = pyarrow.csv.open_csv(
         pa.CompressedInputStream(raw, "gzip") if _is_gzip(path) else raw,
-        read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK),
+        read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK, skip_rows=form.n_above),
         # In a file of one column an empty line is a missing value, which must be seen.
         parse_options=pyarrow.csv.ParseOptions(
             delimiter=form.separator,
@@ -175,7 +194,8 @@ def _batches_of_text(
     with _any_length(), _text_of(path, None, form.encoding) as text:
         reader = csv.reader(text, delimiter=form.separator, strict=True)
         try:
-            next(reader)
+            for _ in range(form.n_above + 1):
+                next(reader)
             for row in reader:
                 # As pyarrow: in a file of one column an empty line is a missing value.
                 if not row and len(form.columns) > 1:

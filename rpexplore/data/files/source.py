@@ -1,6 +1,5 @@
 """The records of a file or of a folder of files; what records can be given as."""
 
-import codecs
 import hashlib
 import json
 import os
@@ -19,13 +18,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet
 
 from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable
-from rpexplore.common.files import file_identities, machine_names
+from rpexplore.common.files import file_identities, known_encoding, machine_names
 from rpexplore.common.text import text_of_path
-from rpexplore.data.coding import Declared, as_stored, refuse_odd_kind
+from rpexplore.data.arrow_values import as_stored, refuse_odd_kind
+from rpexplore.data.coding import Declared
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.files.csv_batches import (
     TEXT_ENDINGS,
-    UTF8,
     CsvForm,
     csv_batches,
     csv_form,
@@ -306,7 +305,9 @@ class FileSource(BatchSource):
 
     def __init__(self, path: str | Path, encoding: str | None = None) -> None:
         object.__setattr__(self, "_given", str(path))
-        object.__setattr__(self, "encoding", None if encoding is None else _known(encoding))
+        object.__setattr__(
+            self, "encoding", None if encoding is None else known_encoding(encoding, DataError)
+        )
         with suppress(ValueError):  # a NUL, with which there is nothing to be found
             path = os.path.realpath(path)
         object.__setattr__(self, "path", Path(path))
@@ -496,19 +497,6 @@ def file_errors(path: Path, name: str) -> Iterator[None]:
             "has the same number of columns in every row.",
             private=f"The reader says: {error} {in_full}".rstrip(),
         ) from None
-
-
-def _known(encoding: str) -> str:
-    """The encoding as `csv_form` has it."""
-    try:
-        known = codecs.lookup(encoding).name
-        if "a,b\n".encode(encoding).decode(encoding) != "a,b\n":
-            raise LookupError
-    except (LookupError, UnicodeError):  # none, or none of texts
-        raise DataError(
-            f"There is no encoding {encoding!r}; name one such as utf-8, utf-16 or windows-1252."
-        ) from None
-    return UTF8 if known in ("utf-8", UTF8) else known
 
 
 def _columns_of(

@@ -49,8 +49,8 @@ class AreaDesign:
 
     @property
     def attribute_indices(self) -> tuple[int, ...]:
-        """Those in some table."""
-        return self.workload.tables.used
+        """Those in some table, as columns of the records: ascending, without levels."""
+        return tuple(np.unique(self.domain.columns[list(self.workload.tables.used)]).tolist())
 
     @property
     def bare(self) -> Self:

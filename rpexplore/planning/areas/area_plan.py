@@ -44,7 +44,7 @@ from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.losses.losses import Loss, WeightedSum
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.part_plan import Certificate, CertifiedPlan, item_columns
-from rpexplore.planning.table_plan import targets_lines
+from rpexplore.planning.table_plan import MOST_LISTED, sum_and_count_errors, targets_lines
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.table_text import titles
@@ -375,7 +375,7 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
                 largest = extreme_variances(*given, largest=True)
             shares = _shares(plan, kind, of_level, residuals, variances)
             names = titles(asked, np.arange(len(asked)))
-            for row in range(len(asked)):
+            for row, unit in enumerate(asked.units.tolist()):
                 mean = float(variances[row] @ sizes / np.sum(sizes))
                 yield {
                     "level": name,
@@ -383,9 +383,9 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
                     "attributes": asked.tables[row],
                     "areas": int(np.sum(sizes)),
                     "cells": int(asked.exact_cells[row]),
-                    "standard_error": float(np.sqrt(mean)),
-                    "largest_standard_error": float(np.sqrt(np.max(largest[row]))),
-                    "smallest_standard_error": float(np.sqrt(np.min(smallest[row]))),
+                    "standard_error": unit * float(np.sqrt(mean)),
+                    "largest_standard_error": unit * float(np.sqrt(np.max(largest[row]))),
+                    "smallest_standard_error": unit * float(np.sqrt(np.min(smallest[row]))),
                     "weight": float(asked.weights[row]),
                     "target": float(asked.targets[row]),
                     "required": bool(asked.required[row]),
@@ -432,13 +432,52 @@ def area_summary(plan: "AreaPlan") -> str:
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
         *targets_lines(errors, targets, tables["required"].to_numpy(dtype=bool), names.__getitem__),
-        "  Accuracy   standard error of a cell",
-        f"    {'level':<16} {'areas':>10} {'tables':>9} {'smallest':>10} {'largest':>10}",
     ]
-    for level, of_level in tables.groupby("level", sort=False):
-        rows.append(
+    asked = plan.workload.tables
+    positions = np.array([asked.position(attributes) for attributes in tables["attributes"]])
+    of_counts = asked.is_weighted & ~asked.has_means
+    for of, counted in (("cell", ~asked.has_amounts), ("weighted count", of_counts)):
+        if not np.any(counted):
+            continue
+        rows += [
+            f"  Accuracy   standard error of a {of}",
+            f"    {'level':<16} {'areas':>10} {'tables':>9} {'smallest':>10} {'largest':>10}",
+        ]
+        rows += [
             f"    {level:<16} {of_level['areas'].max():>10,} {len(of_level):>9,} "
             f"{of_level['smallest_standard_error'].min():>10.4g} "
             f"{of_level['largest_standard_error'].max():>10.4g}"
+            for level, of_level in tables[counted[positions]].groupby("level", sort=False)
+        ]
+    return "\n".join([*rows, *_lines_of_sums(plan, tables, positions)])
+
+
+def _lines_of_sums(plan: "AreaPlan", tables: "pd.DataFrame", positions: np.ndarray) -> list[str]:
+    """How accurate sums of amounts are on each level, and the counts beside them.
+
+    tables: of `accuracy`; positions: of each row in `AreaWorkload.tables`
+    """
+    having = np.flatnonzero(plan.workload.tables.has_means[positions])
+    if not len(having):
+        return []
+    lines = ["  Sums       standard error of a sum, and of a count beside it (root mean square)"]
+    for row in having[:MOST_LISTED].tolist():
+        level, position = tables["level"].iloc[row], int(positions[row])
+        variances = _mean_variances_on(plan, level, position)
+        of_sums, of_counts = sum_and_count_errors(
+            plan.workload.tables, plan.closure, position, variances
         )
-    return "\n".join(rows)
+        lines.append(
+            f"    {level}: {tables['item'].iloc[row]}: {of_sums:,.4g}, and {of_counts:,.4g}"
+        )
+    more = len(having) - MOST_LISTED
+    return [*lines, f"    and {more:,} more"] if more > 0 else lines
+
+
+def _mean_variances_on(plan: "AreaPlan", level: str, table: int) -> np.ndarray:
+    """The mean variances of residuals over the areas of a level that have a table: float64[n]."""
+    groups, kinds = plan.groups, plan.groups.kinds
+    start, stop = groups.starts[plan.workload.tree.levels.index(level) :][:2].tolist()
+    has_table = np.array([*(table in rows for rows in plan.workload.rows), False])  # of none: −1
+    sizes = groups.multiplicity[start:stop] * has_table[kinds[start:stop]]
+    return plan.residual_variances[:, start:stop] @ (sizes / np.sum(sizes))

@@ -23,6 +23,7 @@ from rpexplore.common.json_fields import (
     dumps,
     indices,
     indices_by_first_use,
+    list_of,
     lists,
     object_text,
     positive_exact,
@@ -177,6 +178,8 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
     tree = tree_of_parquet(files.areas, names, sizes)
     domain = Domain.from_schema(content["domain"])
     stated = columns(content, "workloads", ("areas", "tables"))
+    if _names_levels(content, domain):
+        domain = domain.with_levels
     bases = bases_from_json(content, domain)
     workloads = [
         tables_from_json(tables, domain, bases) for tables in lists(stated["tables"], "workload")
@@ -228,6 +231,13 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
         "given_files": files,
         **of_groups,
     }
+
+
+def _names_levels(content: dict[str, Any], domain: Domain) -> bool:
+    """Whether some table has a level of an attribute: then bases name attributes and levels."""
+    listed = [one.get("attribute") for one in list_of(content, "bases") if isinstance(one, dict)]
+    known = set(domain.names)
+    return any(isinstance(name, str) and name not in known for name in listed)
 
 
 def _loss_rows(content: dict[str, Any], tables: Workload, closure: Closure, loss: Loss) -> LossRows:
@@ -314,7 +324,7 @@ def fields_of_groups(
     kinds = {"areas": pa.int32(), "workload": pa.int32()}
     kinds |= {f"multiple_{k}": pa.int64() for k in range(n_profiles)}
     kinds |= {"price": pa.float64(), **{f"table_price_{a}": pa.float64() for a in range(n_tables)}}
-    table = table_of_parquet(content, kinds, None, PlanError)
+    table = table_of_parquet(content, kinds, PlanError)
     columns = {name: column.to_numpy() for name, column in table.items()}
     groups = _groups(tree, columns["areas"], columns["workload"], n_workloads)
     multiples = np.stack([columns[f"multiple_{k}"] for k in range(n_profiles)])

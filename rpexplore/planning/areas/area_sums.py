@@ -154,7 +154,7 @@ def accuracy_of_sums(
             "list": np.repeat(np.array(sums.names, dtype=object), len(rows)),
             "attributes": [asked.tables[row] for row in rows.tolist()] * len(sums.names),
             "areas": np.repeat(sums.sizes, len(rows)),
-            "standard_error": np.sqrt(variances.T.ravel()),
+            "standard_error": (np.sqrt(variances.T) * asked.units[rows]).ravel(),
         }
     )
     table["note"] = np.where(table["standard_error"].isna(), NO_ANSWER, "")

@@ -10,7 +10,7 @@ import numpy as np
 
 from rpexplore.common.numbers import read_only
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.areas.area_sums import AreaName, area_numbers
 from rpexplore.workload.workload import Workload
@@ -46,6 +46,14 @@ class AreaWorkload:
     def __post_init__(self) -> None:
         if not self.workloads:
             raise WorkloadError("No table is asked for in any area; ask for one on some level.")
+        known = max((one.domain for one in self.workloads), key=len)
+        if any(len(one.domain) < len(known) for one in self.workloads):
+            # Of one codebook, with and without the levels of its attributes.
+            workloads = [
+                one.with_levels() if one.domain.with_levels == known else one
+                for one in self.workloads
+            ]
+            object.__setattr__(self, "workloads", tuple(workloads))
         if shared := set(self.tree.levels[1:]) & set(self.domain.names):
             raise WorkloadError(
                 f"An attribute and a level of areas are both called {min(shared)!r}, and records "
@@ -57,20 +65,21 @@ class AreaWorkload:
                     "The tables of all levels must be of the same attributes, got "
                     f"{', '.join(self.domain.names)} and {', '.join(workload.domain.names)}."
                 )
-        for workload in self.workloads:
-            if amounts := [index for index in workload.used if index in self.domain.amounts]:
-                noun = "weights" if amounts[0] in self.domain.weights else "amounts"
-                raise WorkloadError(
-                    f"Tables in areas cannot have {self.domain.names[amounts[0]]!r}, which has "
-                    f"{noun}; ask for it in a table without areas."
-                )
-            if levels := [index for index in workload.used if index >= self.domain.n_columns]:
-                raise WorkloadError(
-                    f"Tables in areas have {self.domain.names[levels[0]]!r}, which is a level of "
-                    "an attribute, and cannot have it yet; take the attribute itself, or ask for "
-                    "the table without areas."
-                )
+        self._refuse_several_levels()
         object.__setattr__(self, "kinds", read_only(np.asarray(self.kinds, dtype=np.int64)))
+
+    def _refuse_several_levels(self) -> None:
+        """Raise `WorkloadError` where an attribute is in tables at several of its levels."""
+        used = {index for workload in self.workloads for index in workload.used}
+        of_columns: dict[int, int] = {}
+        for index in sorted(index for index in used if self.domain.sizes[index] > 1):
+            first = of_columns.setdefault(int(self.domain.columns[index]), index)
+            if first != index:
+                raise WorkloadError(
+                    f"Tables in areas have {self.domain.names[first]!r} and "
+                    f"{self.domain.names[index]!r}, an attribute at two levels, and can have it at "
+                    "one; ask for the same in all of them, or make a plan of each."
+                )
 
     @classmethod
     def of_levels(cls, tree: AreaTree, workloads: Mapping[str, Workload]) -> "AreaWorkload":
@@ -110,6 +119,30 @@ class AreaWorkload:
         used, moved = np.unique(kinds, return_inverse=True)
         kept = [workloads[kind] for kind in used.tolist() if kind >= 0]
         return AreaWorkload(self.tree, tuple(kept), moved - int(used[0] == _NOTHING))
+
+    def weighted_by(self, name: str, *, unweighted: Iterable[AttributeSet] = ()) -> "AreaWorkload":
+        """The same tables weighted, in all areas, as by `Workload.weighted_by`.
+
+        unweighted: tables that stay counts of records, wherever they are asked for
+
+        Raises:
+            WorkloadError: For an attribute without weights, or a table that is asked for nowhere.
+
+        Example:
+            >>> import rpexplore as rp
+            >>> weight = rp.Attribute("w", rp.Amounts(0, 40, are_weights=True))
+            >>> domain = rp.Domain((rp.Attribute("sex", rp.Integers(0, 1)), weight))
+            >>> tables = rp.Workload.of(domain, [("sex",)])
+            >>> tree = rp.AreaTree.from_columns({"region": ["N", "S"]})
+            >>> AreaWorkload.of_levels(tree, {"region": tables}).weighted_by("w").tables.tables
+            [('sex', 'w')]
+        """
+        stay = [self.tables.position(table) for table in unweighted]
+        weighted = []
+        for tables, rows in zip(self.workloads, self.rows, strict=True):
+            own = [self.tables.tables[position] for position in stay if position in rows]
+            weighted.append(tables.weighted_by(name, unweighted=own))
+        return replace(self, workloads=tuple(weighted))
 
     @property
     def domain(self) -> Domain:

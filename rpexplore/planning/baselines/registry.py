@@ -59,7 +59,8 @@ class BestMarginals(Baseline):
 
     norm  2 for Gaussian noise; 1 for Laplace noise, as if its variance were 1 at ε = 1. A marginal
           of scale φ then has precision φ² at a cost of Σ φ = 1, which is not convex: what the same
-          steps find is the best of those seen, with no proof
+          steps find, from all marginals and from those of `DataCube` on, is the best of those
+          seen, with no proof
     """
 
     norm: int = 2
@@ -74,13 +75,43 @@ class BestMarginals(Baseline):
         residuals = np.sum(bits[closure.members], axis=1)
         sizes = closure.sizes[used].astype(float)
         weights, power = loss.table_weights(workload), power_of(loss)
-        precisions = np.full(1 << len(used), 1.0 / (1 << len(used)))
+        even = np.full(1 << len(used), 1.0 / (1 << len(used)))
+        if self.norm == 2:
+            logs, _ = self._from(even, residuals, sizes, workload, closure, loss)
+            return LogVariances(logs, logs)
+        starts = [even**2]
+        if power == 1 and len(workload) <= _MOST_TABLES:
+            for chosen in marginals_of_cube(workload, closure, loss, self.norm):
+                few = np.zeros(len(even))
+                few[chosen @ bits[:-1]] = 1 / len(chosen) ** 2
+                starts.append(few)
+        found = [self._from(start, residuals, sizes, workload, closure, loss) for start in starts]
+        # All of it for one marginal, that of all attributes, is an optimum of its own, which steps
+        # from others do not come to.
+        alone = np.sum(np.log(sizes)) - np.log(workload.counted_cells)
+        found.append((alone, p_norm(weights * np.exp(alone), power)))
+        logs, _ = min(found, key=lambda one: one[1])
+        return LogVariances(logs, logs)
+
+    def _from(
+        self,
+        precisions: np.ndarray,
+        residuals: np.ndarray,
+        sizes: np.ndarray,
+        workload: Workload,
+        closure: Closure,
+        loss: Loss,
+    ) -> tuple[np.ndarray, float]:
+        """Logarithms of the variances that steps from these precisions come to, and their loss.
+
+        precisions  of all marginals, by the bits of their attributes, float64[2^d]
+        residuals   of the closure, by the same bits
+        sizes       of these attributes
+        """
+        weights, power = loss.table_weights(workload), power_of(loss)
         prices = np.ones(len(workload))
         exponent = 0.5 if np.isinf(power) else 1 / (1 + power)
-        logs, gap = np.zeros(len(workload)), np.inf
-        if self.norm == 1:
-            precisions = precisions**2
-        least = np.inf
+        logs, gap, least = np.zeros(len(workload)), np.inf, np.inf
         for _ in range(_MOST_ROUNDS if self.norm == 2 else _ROUNDS_OF_LAPLACE):
             # Σ_{B⊇S} of_marginals[B] / ∏_{i∈B∖S} n_i for all S, by the bits of the sets.
             sums = precisions.copy()
@@ -118,12 +149,7 @@ class BestMarginals(Baseline):
             precisions /= np.sum(precisions)
         if self.norm == 2 and gap > _MOST_GAP:
             raise UnsuitableError("only where they are found in a moment, which they are not here.")
-        # With Laplace noise all of it for one marginal, that of all attributes, is an optimum of
-        # its own, which steps from all of them do not come to.
-        alone = np.sum(np.log(sizes)) - np.log(workload.counted_cells)
-        if self.norm == 1 and p_norm(weights * np.exp(alone), power) < least:
-            logs = alone
-        return LogVariances(logs, logs)
+        return logs, float(least)
 
 
 @dataclass(frozen=True)
@@ -197,21 +223,33 @@ class DataCube(Baseline):
             raise UnsuitableError("only for the average error, for which it is chosen.")
         if len(workload) ** 2 * len(closure.sizes) > _MOST_COMPARED:
             raise UnsuitableError("only where they are found in a moment, which they are not here.")
-        log_sizes = np.log(closure.sizes.astype(float))
-        has = np.zeros((len(workload), len(closure.sizes) + 1), dtype=bool)
-        np.put_along_axis(has, workload.members.astype(np.int64), True, axis=1)
-        has = has[:, :-1]
-        weights = loss.table_weights(workload)
-        found = []
-        for marginals, of_table in (_largest(has), (has, np.arange(len(has)))):
-            over_cells = weights * np.exp(-(has @ log_sizes))
-            exponent = 2 if self.norm == 1 else 1
-            chosen = _merged(marginals, of_table, log_sizes, over_cells, exponent)
-            chosen = chosen[np.argsort(chosen @ log_sizes, kind="stable")]
+        log_sizes, has = np.log(closure.sizes.astype(float)), _memberships(workload, closure)
+        exponent, found = 2 if self.norm == 1 else 1, []
+        for chosen in marginals_of_cube(workload, closure, loss, self.norm):
             cells = (chosen @ log_sizes)[_first_with(has, chosen)]
             found.append(exponent * np.log(len(chosen)) + cells - has @ log_sizes)
         logs = min(found, key=lambda logs: loss.value(np.exp(logs), workload))
         return LogVariances(logs, logs)
+
+
+def marginals_of_cube(
+    workload: Workload, closure: Closure, loss: Loss, norm: int
+) -> list[np.ndarray]:
+    """The two choices of marginals that `DataCube` compares, bool[n, d] each, smallest first."""
+    log_sizes, has = np.log(closure.sizes.astype(float)), _memberships(workload, closure)
+    over_cells = loss.table_weights(workload) * np.exp(-(has @ log_sizes))
+    found = []
+    for marginals, of_table in (_largest(has), (has, np.arange(len(has)))):
+        chosen = _merged(marginals, of_table, log_sizes, over_cells, 2 if norm == 1 else 1)
+        found.append(chosen[np.argsort(chosen @ log_sizes, kind="stable")])
+    return found
+
+
+def _memberships(workload: Workload, closure: Closure) -> np.ndarray:
+    """Whether each table has each attribute, bool[n_tables, d]."""
+    has = np.zeros((len(workload), len(closure.sizes) + 1), dtype=bool)
+    np.put_along_axis(has, workload.members.astype(np.int64), True, axis=1)
+    return has[:, :-1]
 
 
 def _merged(

@@ -11,6 +11,12 @@ import numpy as np
 
 from rpexplore.common.numbers import Decimals, distinct_rows
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.dearest_pair import (
+    Precisions,
+    RecordPair,
+    dearest_pair,
+    pair_products,
+)
 from rpexplore.planning.mechanism.levels import COST_STEPS
 from rpexplore.planning.mechanism.panel import has_period, partners_of
 from rpexplore.planning.mechanism.replacement import dearest_replacement
@@ -90,6 +96,23 @@ def replacement_cost(closure: Closure, sigma_squared: Decimals) -> tuple[Fractio
     dearest = dearest_replacement(closure, closure.replacement.groups, sigma_squared.floats)
     found = cost_of_difference(closure, dearest.changed, sigma_squared, dearest.others_changed)
     return max(Fraction(dearest.bound), found), found
+
+
+def dearest_by_residual(closure: Closure, sigma_squared: Decimals) -> tuple[RecordPair, Fraction]:
+    """The dearest two records found where each residual is charged by itself, and their cost.
+
+    The cost is exact, rounded up by less than `privacy_cost_upper_bound` rounds.
+    """
+    precision = np.where(closure.is_public, 0.0, 1 / sigma_squared.floats)
+    pair = dearest_pair(closure, Precisions(precision, precision, precision))
+    first, second, shared, below = pair_products(closure, pair)
+    moved = np.flatnonzero(~closure.is_public)
+    above = (first + second - 2 * shared)[moved]
+    scales = sigma_squared[moved]
+    below = below[moved] * scales.digits.astype(object)
+    smallest = _smallest(closure.full_cost_factor[moved] / scales.floats)
+    terms, digits = _rounded_up(above, below, scales.exponents, smallest)
+    return pair, Fraction(int(np.sum(terms)), 10**digits)
 
 
 def panel_cost(closure: Closure, sigma_squared: Decimals) -> Fraction:

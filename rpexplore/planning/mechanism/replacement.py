@@ -11,6 +11,7 @@ value is hard in general. So attributes of one size are put in groups, and a_S i
 largest one of as many attributes of each group: then F depends on how many of each group are in D,
 and all of these are tried. The coefficients of a_S in C_D are at least 0, so raising a_S bounds
 every C_D from above; it changes nothing where attributes of a group are alike, or alone in it.
+Where there are too many sizes for that, `product_bound` bounds C_D nearly as well.
 
 Where totals are exact (docs/guarantees.md, "Exact totals"), neighbours are the moves that keep
 them. One record changes in attributes D that are in none of these, at C_D. Or two records exchange
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from rpexplore.common.numbers import read_only
+from rpexplore.planning.mechanism.product_bound import product_bound
 
 if TYPE_CHECKING:
     from rpexplore.planning.mechanism.closure import Closure
@@ -218,8 +220,11 @@ def dearest_replacement(
     changed, least = _descended(closure, amounts, start)
     if not counts:
         counts = _counts_in(groups, changed)
-    others = (0,) * len(groups)
-    return DearestReplacement(bound, counts, changed, 2 * (total - least), others)
+    others, found = (0,) * len(groups), 2 * (total - least)
+    if bound > found * (1 + _CLOSE):
+        nearly = 2 * product_bound(closure.members, closure.sizes, amounts) * allowance
+        bound = min(bound, nearly)
+    return DearestReplacement(bound, counts, changed, found, others)
 
 
 def largest_shares(closure: "Closure") -> np.ndarray:

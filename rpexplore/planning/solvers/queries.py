@@ -217,7 +217,7 @@ class Fitness:
         return max(self.cost / self.lower_bound - 1, 0.0)
 
 
-@one_thread()
+@one_thread(with_scipy=True)
 def fitness_for_use(
     coefficients: np.ndarray,
     targets: np.ndarray,
@@ -274,7 +274,7 @@ def largest_and_mean(ratios: np.ndarray, average: float) -> float:
     return float((1 - average) * np.max(ratios) + average * np.mean(ratios))
 
 
-@one_thread()
+@one_thread(with_scipy=True)
 def cost_bound(
     coefficients: np.ndarray,
     targets: np.ndarray,
@@ -296,7 +296,7 @@ def cost_bound(
     return float(np.sum(values)) ** 2 * (1 - allowance)
 
 
-@one_thread()
+@one_thread(with_scipy=True)
 def decoding(matrix: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """D with W = D R and the shortest rows, float64[n_queries, k], for R of full rank."""
     from scipy.linalg import qr, solve_triangular  # slow to import
@@ -447,8 +447,12 @@ class _Search:
 
 
 _SEARCHES = 12  # for a, each of them a search for weights
-_NEAR_END = 0.25  # share of a bracket
+_ROUGH_SEARCHES = 8  # before them, each so many times less exact, but no less than _COARSEST
+_LOOSER, _COARSEST = 30.0, 3e-3
+_NEAR = 0.01  # relative, of the largest ratio to the budget, at which rough searches end
+_NEAR_END = 0.1  # share of a bracket
 _EDGE = 7.0  # |logit a| beyond which a is as good as 0 or 1
+_BEYOND_ROOT = 1.5  # times the secant's step, so that the root is between the last two points
 _LEAST_TOLERANCE = 0.02  # of a search, over the one wanted
 _CHORDS = 6  # steps along the line between two solutions
 
@@ -488,7 +492,7 @@ class WithinTargets:
         return best
 
 
-@one_thread()
+@one_thread(with_scipy=True)
 def least_mean_within_targets(
     coefficients: np.ndarray,
     targets: np.ndarray,
@@ -507,10 +511,11 @@ def least_mean_within_targets(
     """
     squares = targets**2
 
-    def solved(average: float, state: np.ndarray) -> Fitness:
+    def solved(average: float, state: np.ndarray, looser: float = 1.0) -> Fitness:
         # What is left of the gap counts 1/a times in the bound on the mean.
+        within = tolerance * max(average, _LEAST_TOLERANCE) * looser
         return fitness_for_use(
-            coefficients, targets, tolerance * max(average, _LEAST_TOLERANCE),
+            coefficients, targets, min(within, max(tolerance, _COARSEST)),
             average=average, state=state, on_progress=on_progress,
         )  # fmt: skip
 
@@ -524,25 +529,86 @@ def least_mean_within_targets(
     proof = solutions[-1]
     if excess(proof) <= 0:
         return WithinTargets(coefficients, targets, (proof,), proof)
-    low, high, place = -_EDGE, _EDGE, 0  # the last solution that is within the targets
-    for _ in range(_SEARCHES):
+    # Roughly first, where about the targets are just met: a search costs as much as it is exact.
+    bracket = _Bracket(-_EDGE, _EDGE, excess(largest), excess(proof))
+    state = largest.state
+    for _ in range(_ROUGH_SEARCHES):
+        middle = bracket.middle
+        rough = solved(_logistic(middle), state, _LOOSER)
+        state = rough.state
+        bracket = bracket.with_point(middle, excess(rough))
+        if abs(excess(rough)) <= _NEAR:
+            break
+    # Then as exactly as wanted, on both sides of it: between two such solutions lies the best.
+    place, middle = 0, bracket.root  # place: of the last solution that is within the targets
+    exact = _Bracket(-_EDGE, _EDGE, excess(largest), excess(proof))
+    for number in range(_SEARCHES):
         found = WithinTargets(coefficients, targets, tuple(solutions), proof)
         variances = np.sum(decoding(found.matrix(cost), coefficients) ** 2, axis=1)
         if np.mean(variances / squares) / cost <= bound(proof) * (1 + tolerance):
             break
-        slack, over = excess(solutions[place]), excess(solutions[place + 1])
-        # A secant's step, kept away from the ends.
-        step = min(max(slack / (slack - over), _NEAR_END), 1 - _NEAR_END)
-        middle = low + step * (high - low)
-        nearer = solutions[place if step < 0.5 else place + 1]
-        solution = solved(float(1 / (1 + np.exp(-middle))), nearer.state)
+        if number:
+            middle = exact.beyond(middle, bracket.slope)
+        solution = solved(_logistic(middle), state)
+        state = solution.state
         solutions.insert(place + 1, solution)
-        if excess(solution) <= 0:
-            low, place = middle, place + 1
-        else:
-            high = middle
+        exact = exact.with_point(middle, excess(solution))
+        place += excess(solution) <= 0
         proof = max(proof, solution, key=bound)
     return WithinTargets(coefficients, targets, tuple(solutions), proof)
+
+
+@dataclass(frozen=True)
+class _Bracket:
+    """Two a by their logits, with the targets met at one and missed at the other.
+
+    low, high     the logits
+    below, above  the logarithm of the largest ratio over the budget there: at most 0, and above 0
+    """
+
+    low: float
+    high: float
+    below: float
+    above: float
+
+    @property
+    def slope(self) -> float:
+        return (self.above - self.below) / (self.high - self.low)
+
+    @property
+    def root(self) -> float:
+        """The secant's root."""
+        return self.low - self.below / self.slope
+
+    @property
+    def middle(self) -> float:
+        """The secant's root, kept away from the ends; between the first ends a of one half.
+
+        The largest ratio is flat at both of them, so that their secant says little.
+        """
+        if self.high - self.low >= 2 * _EDGE:
+            return 0.0
+        step = min(max((self.root - self.low) / (self.high - self.low), _NEAR_END), 1 - _NEAR_END)
+        return self.low + step * (self.high - self.low)
+
+    def with_point(self, at: float, excess: float) -> "_Bracket":
+        if excess <= 0:
+            return _Bracket(at, self.high, excess, self.above)
+        return _Bracket(self.low, at, self.below, excess)
+
+    def beyond(self, last: float, slope: float) -> float:
+        """A point on the other side of the root than the last one, which is an end, and near it.
+
+        slope: of the logarithm, as far as it is known; a bracket that is as narrow is divided
+        """
+        step = _BEYOND_ROOT * (self.below if last == self.low else self.above) / slope
+        if abs(step) < (self.high - self.low) / 2:
+            return last - step
+        return self.middle
+
+
+def _logistic(logit: float) -> float:
+    return float(1 / (1 + np.exp(-logit)))
 
 
 def mean_bound(least: float, prices: np.ndarray) -> float:
@@ -555,6 +621,7 @@ def mean_bound(least: float, prices: np.ndarray) -> float:
     return 1 - (1 - least) / smallest if smallest > 0 else -np.inf
 
 
+@one_thread()
 def _mixed(first: np.ndarray, second: np.ndarray, share: float) -> np.ndarray:
     """R with RᵀR between those of two matrices with the same row space; largest column norm 1."""
     basis = np.linalg.qr(first.T)[0]

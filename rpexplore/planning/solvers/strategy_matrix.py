@@ -243,7 +243,7 @@ class StrategySolution:
     lower_bound: float
 
 
-@one_thread()
+@one_thread(with_scipy=True)
 def best_matrix(
     gram: np.ndarray,
     reference: np.ndarray | None = None,
@@ -313,7 +313,7 @@ def best_matrix(
     return StrategySolution(matrix, reference, solution.value_weights, float(root), float(bound))
 
 
-@one_thread()
+@one_thread(with_scipy=True)
 def best_reference(
     gram: np.ndarray,
     total_grams: Sequence[np.ndarray],

@@ -159,12 +159,22 @@ def subsets_of(attributes: AttributeIndices) -> Iterator[AttributeIndices]:
 def cells_of(plan: AreaDesign) -> AreaCells:
     """Of which attributes there are whole counts, down to the lowest level with a table.
 
+    Sums of amounts and weighted counts are left aside.
+
     Raises:
         ReleaseError: If an area down to there has no answer to its total, or there are too many
-            cells, or if tables are in other bases than single values.
+            cells, or if tables are in other bases than single values, or none counts records.
     """
     workload, tree, sizes = plan.workload, plan.workload.tree, plan.domain.sizes.tolist()
-    if not workload.tables.is_marginals:
+    is_count = ~workload.tables.has_amounts
+    if not is_count.any():
+        raise ReleaseError(
+            f"Whole counts are made of tables that count records, and all tables of this release "
+            f"have {workload.tables.sums_noun}; plan and release tables of counts for them."
+        )
+    bases = np.unique(workload.tables.attribute_basis_index[is_count])
+    attribute_bases = workload.tables.attribute_bases
+    if not all(attribute_bases[basis][1].is_identity for basis in bases[bases >= 0].tolist()):
         raise ReleaseError(
             "Whole counts are made of tables of single values, and some tables of this release "
             "are in other bases; plan and release tables of single values for them."
@@ -178,7 +188,9 @@ def cells_of(plan: AreaDesign) -> AreaCells:
     below: set[int] = set()
     for kinds in reversed(asked[: last + 1]):
         for kind in kinds:
-            below |= {index for index in workload.workloads[kind].used if sizes[index] > 1}
+            of_kind = workload.rows[kind]
+            members = workload.tables.members[of_kind[is_count[of_kind]]]
+            below |= {index for index in members[members >= 0].tolist() if sizes[index] > 1}
         attributes.insert(0, tuple(sorted(below)))
     known = []
     for level in range(last + 1):

@@ -321,6 +321,8 @@ class _Writer:
         plan, parts, entries = self.release.plan, self.release.parts, []
         first, asked = 0 if part == 0 else parts.level, plan.workload.rows
         for level, table in tables_of_part(parts, part):
+            if plan.workload.tables.has_amounts[table]:
+                continue
             areas = parts.areas[part].slices[level - first]
             kinds = [kind for kind, rows in enumerate(asked) if table in rows]
             within = np.isin(plan.workload.kinds[areas], kinds)
@@ -345,6 +347,8 @@ class _Writer:
         """Those of empty areas: 0 everywhere."""
         plan, entries = self.release.plan, []
         for level, table in tables_of_empty(plan):
+            if plan.workload.tables.has_amounts[table]:
+                continue
             n_cells = int(plan.workload.tables.exact_cells[table])
             zeros = np.zeros(len(plan.workload.tree.empty_on(level)) * n_cells, dtype=np.int64)
             figures = {PROCESSED_VALUE: zeros}

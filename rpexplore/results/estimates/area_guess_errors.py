@@ -6,14 +6,17 @@ shares differ by half as well. The truth may be outside, but never above the unb
 how areas differ is estimated from what was measured (docs/mathematics.md §15.11).
 """
 
+from collections.abc import Mapping
 from itertools import compress
 
 import numpy as np
 import pandas as pd
 
-from rpexplore.domain.area_tree import AreaRange
+from rpexplore.domain.area_tree import AreaRange, AreaTree
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
+from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.areas.area_design import AreaDesign
+from rpexplore.planning.plan import Plan
 from rpexplore.results.estimates.area_cells import cells_of
 from rpexplore.results.estimates.area_guesses import (
     SIZES,
@@ -27,18 +30,41 @@ from rpexplore.results.estimates.whole_areas import known_totals
 _DIFFERING = 0.5  # CV between areas of the share that a cell has of them
 
 
+def guess_errors_of(
+    plan: Plan,
+    expected: ExpectedCounts | None,
+    cv_limit: float = CV_LIMIT,
+    totals: Mapping[int, float] | None = None,
+) -> pd.DataFrame | None:
+    """`guess_errors_by_level` of a plan; None without expected counts, or where there are none."""
+    part = plan.part("areas")
+    if expected is None or part is None:
+        return None
+    try:
+        return guess_errors_by_level(part, expected, cv_limit=cv_limit, totals=totals)
+    except (ReleaseError, WorkloadError):  # such as of other bases, or counts that do not fit
+        return None
+
+
 def guess_errors_by_level(
-    plan: AreaDesign, expected: ExpectedCounts, *, cv_limit: float = CV_LIMIT
+    plan: AreaDesign,
+    expected: ExpectedCounts,
+    *,
+    cv_limit: float = CV_LIMIT,
+    totals: Mapping[int, float] | None = None,
 ) -> pd.DataFrame:
     """One row a level with tables: root mean square errors of its typical area.
 
-    Records are spread evenly over the areas without parts. Typical is, of the areas with tables
+    Records are spread evenly over the areas without parts within each area with a stated total, and
+    over those within none. Typical is, of the areas with tables
     that are of the median size, the one with the median variance of the total.
 
     Args:
         expected: How many records each cell of the other attributes is expected to hold in all
             areas together, from public sources.
         cv_limit: The largest coefficient of variation of a good cell.
+        totals: How many records areas hold, by their numbers; in place of the total of `expected`
+            where they say it.
 
     Returns:
         Columns: level, size (records of the area); unbiased, alike, differing: errors over the
@@ -52,9 +78,7 @@ def guess_errors_by_level(
     """
     checked_cv_limit(cv_limit)
     expected, tree, cells = expected.fitted(plan.domain), plan.workload.tree, cells_of(plan)
-    sizes = (tree.n_parts == 0).astype(float)
-    AreaRange.within(tree, 0, 0, 1, len(tree.levels) - 1).add_parts(sizes)
-    sizes *= expected.total / sizes[0]
+    sizes = _sizes(tree, expected.total, totals or {})
 
     def counts(attributes: tuple[int, ...]) -> np.ndarray:
         own = expected.counts_of([plan.domain.attributes[index] for index in attributes])
@@ -81,7 +105,8 @@ def guess_errors_by_level(
         alphas = np.mean(noise.below[:, [group]] / noise.below[:, groups], axis=0)
         # Errors depend on what is measured by the totals alone: answers as they are expected.
         answers = shares[:, None] * of_parent
-        _, variances = family.posterior(answers, answers, shares, alphas)
+        with np.errstate(divide="ignore"):  # an area that is stated to have nobody varies by 0
+            _, variances = family.posterior(answers, answers, shares, alphas)
         found = guesses.variances_of_parts(level, family, variances, above, shares)[own]
         if len(parts) > 1:
             alone = noise.below[noise.of[()], groups]
@@ -94,6 +119,7 @@ def guess_errors_by_level(
     for level, noise in enumerate(noises):
         areas = tree.level_slice(level)
         asked = areas.start + np.flatnonzero(plan.workload.kinds[areas] >= 0)
+        asked = asked[sizes[asked] > 0]
         if not len(asked):
             continue
         of_totals = noise.variances[noise.of[()], plan.groups.of_area[asked]]
@@ -103,7 +129,7 @@ def guess_errors_by_level(
         own_tables = plan.workload.workloads[kind]
         judged = {
             tuple(i for i in own_tables.attribute_indices(row) if cells.sizes[i] > 1)
-            for row in range(len(own_tables))
+            for row in np.flatnonzero(~own_tables.has_amounts).tolist()
         }
         is_judged = [each in judged for each in tables[level]]
         of_tables = [counts(each) for each in tables[level]]
@@ -142,3 +168,28 @@ def _median_of(sizes: np.ndarray, variances: np.ndarray) -> int:
 
 def _no_answers(level: int, areas: slice) -> np.ndarray:
     raise AssertionError("Nothing is measured before the run.")
+
+
+def _sizes(tree: AreaTree, total: float, totals: Mapping[int, float]) -> np.ndarray:
+    """Records of each area, float64[n_areas]: as stated, and even over leaves within what is."""
+    leaves = (tree.n_parts == 0).astype(float)
+    whole = AreaRange.within(tree, 0, 0, 1, len(tree.levels) - 1)
+    within = leaves.copy()  # the leaves in each area
+    whole.add_parts(within)
+    per_leaf = np.full(tree.n_areas, totals.get(0, total) / within[0])
+    known = np.array(sorted(totals.keys() - {0}), dtype=np.int64)
+    stated = np.array([totals[area] for area in known.tolist()])
+    for level in range(1, len(tree.levels)):
+        areas = tree.level_slice(level)
+        parents = np.asarray(tree.parents[areas])
+        own = (known >= areas.start) & (known < areas.stop)
+        # What an area has left goes to those of its parts of which nothing is stated.
+        left, left_leaves = per_leaf * within, within.copy()
+        np.subtract.at(left, tree.parents[known[own]], stated[own])
+        np.subtract.at(left_leaves, tree.parents[known[own]], within[known[own]])
+        rest = np.maximum(left, 0) / np.maximum(left_leaves, 1)
+        per_leaf[areas] = rest[parents]
+        per_leaf[known[own]] = stated[own] / within[known[own]]
+    sizes = leaves * per_leaf
+    whole.add_parts(sizes)
+    return sizes

@@ -502,6 +502,8 @@ def tables_with_errors(plan: AreaDesign, cells: AreaCells) -> list[list[Attribut
     asked: set[AttributeIndices] = {()}
     for table in np.unique(np.concatenate([list(rows) for rows in plan.workload.rows])).tolist():
         own = tables.attribute_indices(table)
+        if tables.has_amounts[table]:
+            continue
         asked.add(tuple(index for index in own if cells.sizes[index] > 1))
     in_order = sorted(asked, key=lambda each: (len(each), each))
     return [

@@ -16,7 +16,14 @@ import pyarrow.compute as pc
 
 from rpexplore.common.numbers import exact_text, float_at_least, shown_value
 from rpexplore.common.processes import Progress, in_order, no_progress
-from rpexplore.common.text import capitalised, is_text, joined, text_of_path, without_formula
+from rpexplore.common.text import (
+    capitalised,
+    is_text,
+    joined,
+    plural_noun,
+    text_of_path,
+    without_formula,
+)
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.area_tree import TOP
 from rpexplore.domain.categories import Categories
@@ -109,7 +116,7 @@ def frequency_of(periods: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Imprint:
-    """What only people know of a publication; catalogues have fields for it. All may be left out.
+    """What only people know of a publication, for the fields of catalogues; all may be left out.
 
     title      of the publication; the name of the release's folder if left out
     publisher  who publishes it
@@ -118,6 +125,7 @@ class Imprint:
     period     when the records are of, for SDMX: 2026, 2026-Q1, 2026-03 or 2026-03-31
     time       the attribute whose values are periods, for SDMX; tables without it, and totals over
                all of its values, have `period`
+    records    what a record is called, in the plural and in the language of the texts: "households"
 
     Raises `ReleaseError` for a text that no file can hold, and for a licence, an agency or a period
     that cannot be one.
@@ -129,6 +137,7 @@ class Imprint:
     agency: str = ""
     period: str = ""
     time: str = ""
+    records: str = ""
 
     def __post_init__(self) -> None:
         for name, text in vars(self).items():
@@ -224,7 +233,6 @@ class Export:
             "adaptive estimates": any(part.kind == "rounds" for part in self.results.readers),
             "sums of amounts": any(isinstance(one.values, Amounts) for one in amounts),
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
-            "distinct values": any(one.distinct for one in sources_of(self.results)),
             "panels": self._unit_in(ENGLISH) != self._spent.unit,
         }
         for what, is_there in whats.items():
@@ -249,7 +257,7 @@ class Export:
     def noise_sentences(self) -> list[str]:
         """What noise is in the figures of each part, once for those that are alike."""
         language, paragraphs = self.language, dict[str, None]()
-        whom = language.unit(self._spent.unit_noun or "person")
+        whom = language.unit(self._spent.unit_noun or self._distinct or "person")
         noisy = [language.text("noisy_replaced" if self.replaces else "noisy", **whom)]
         if self._spent.exact:
             totals = language.joined([" × ".join(total) for total in self._spent.exact])
@@ -299,14 +307,19 @@ class Export:
         in_full = text("in_full", sha256=manifest_sha256(self.source))
         return " ".join([guarantee, *universes, in_full])
 
+    @property
+    def _distinct(self) -> str:
+        return next((one.distinct for one in sources_of(self.results) if one.distinct), "")
+
     def _unit_in(self, language: Language) -> str:
         """The privacy unit in a language, of the usual kinds."""
         most, noun = self._spent.max_records_per_person, self._spent.unit_noun
+        if self._distinct:
+            one = language.unit(noun or self._distinct)["one"]
+            return language.text("one_unit_distinct", one=one, column=self._distinct)
         if most is None and not noun:
             return language.text("one_record")
-        key = "one_unit"
-        if most in (None, 1):
-            key += "_of_record" if most is None else "_of_one"
+        key = {None: "one_unit_of_record", 1: "one_unit_of_one"}.get(most, "one_unit")
         return language.text(key, n=most or 1, one=language.unit(noun or "person")["one"])
 
     @property
@@ -351,8 +364,20 @@ class Export:
 
     def unit_of(self, unit: str) -> str:
         """What a unit is called; "" and `NUMBER` are none."""
-        keys = {"": "unit_number", NUMBER: "unit_number", RECORDS: "unit_records"}
-        return self.language.text(keys[unit]) if unit in keys else unit
+        if unit == RECORDS:
+            return self.records
+        return self.language.text("unit_number") if unit in ("", NUMBER) else unit
+
+    @property
+    def records(self) -> str:
+        """What a record is called, in the plural: as is said, or in English as in the plan."""
+        if self.imprint.records:
+            return self.imprint.records
+        noun = self._spent.unit_noun or self._distinct
+        # Of a unit with several records each of these is counted, and not the unit.
+        if noun and self.language.is_english and self._spent.max_records_per_person in (None, 1):
+            return plural_noun(noun)
+        return self.language.text("unit_records")
 
     def said(self, text: str) -> str:
         """What a column of words says of a cell."""

@@ -15,6 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from rpexplore import __version__
+from rpexplore.common.text import capitalised
 from rpexplore.domain.readings import FLAGS
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.domain.survey import Sampling
@@ -146,9 +147,9 @@ def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, 
             details = ", ".join(text for text in (level, item.note) if text)
             details = f" ({details})" if details else ""
             noun = "figures" if item.note or part.kind == "counts" else "records"
-            heading = export.language.text(f"{noun}_in_all")
+            heading = _about(export, f"{noun}_in_all")
             if names:
-                heading = export.language.text(f"{noun}_by", names=export.language.joined(names))
+                heading = _about(export, f"{noun}_by", names=export.language.joined(names))
             table = crosstab_of_item(part, item, export.shares, sampling)
             if export.shares and not has_sides(part, item):
                 rows = with_shares(part, item, item.read(), export.shares)
@@ -158,6 +159,14 @@ def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, 
             title = " × ".join(names) or export.language.text("total")
             tables.append((title + details, heading + details, _labelled(table, export)))
     return tables
+
+
+def _about(export: Export, key: str, **given: str) -> str:
+    """A text, which begins with the word that records have where it begins with the usual one."""
+    text, usual = export.language.text(key, **given), export.language.text("unit_records")
+    if not text.lower().startswith(usual.lower()):
+        return text
+    return f"{capitalised(export.records)}{text[len(usual) :]}"
 
 
 def _labelled(table: Crosstab, export: Export) -> Crosstab:

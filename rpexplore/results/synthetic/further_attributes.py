@@ -16,7 +16,7 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.releases.items import PartReader
 from rpexplore.results.synthetic.impossible import Impossible, conditions_of_records
 from rpexplore.results.synthetic.population import population_records
-from rpexplore.results.synthetic.targets import smooth_tables, smooth_targets
+from rpexplore.results.synthetic.targets import refuse_many_values, smooth_tables, smooth_targets
 from rpexplore.results.unbiased import Estimates
 
 _POPULATION = 100_000  # records that values are taken from
@@ -82,6 +82,7 @@ class FurtherAttributes:
         attributes = tuple(sorted((*further, *shared)))
         conditions, _ = conditions_of_records(own, attributes, (), ignore_codebook=False)
         impossible = Impossible.of(own, attributes, conditions)
+        refuse_many_values(estimates.domain, attributes)
         smooth = smooth_tables(estimates, part_of_progress(on_progress, 0.0, 0.2))
         targets, _ = smooth_targets(estimates, smooth.contributions, attributes)
         on_fit = part_of_progress(on_progress, 0.2, 1.0)

@@ -34,6 +34,11 @@ _MEMORY = 8 << 30  # bytes
 _MOST_CELLS = 100_000  # of an impossible combination
 
 
+def require_graphical_model() -> None:
+    """Raise `MissingExtraError` if `mbi` is not installed."""
+    require("mbi", "synthetic", 'the engine "graphical_model" ("population" needs none)')
+
+
 def graphical_model_records(
     targets: PairTargets,
     n_records: int,
@@ -46,7 +51,7 @@ def graphical_model_records(
     No record is impossible. Raises `ReleaseError` if all are, or if the impossible combinations
     alone make the model too large; `MissingExtraError` if `mbi` is not installed.
     """
-    require("mbi", "synthetic", 'the engine "graphical_model" ("population" needs none)')
+    require_graphical_model()
     return in_other_process(
         _records,
         targets.without(impossible),

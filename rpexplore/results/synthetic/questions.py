@@ -27,7 +27,7 @@ from rpexplore.planning.mechanism.reconstruction import MarginalNoise, Where, qu
 from rpexplore.releases.items import CONFIDENCE, Answer, PartReader
 from rpexplore.results.synthetic.impossible import Impossible, conditions_of_records
 from rpexplore.results.synthetic.population import population_records
-from rpexplore.results.synthetic.targets import smooth_tables, smooth_targets
+from rpexplore.results.synthetic.targets import refuse_many_values, smooth_tables, smooth_targets
 from rpexplore.results.unbiased import Estimates
 
 Condition = Mapping[int, np.ndarray]
@@ -319,6 +319,7 @@ class FittedModel:
                 "each other; ask a release that has tables of two."
             )
         attributes = tuple(sorted({index for table in estimates.tables for index in table}))
+        refuse_many_values(domain, attributes)
         conditions, _ = conditions_of_records(domain, attributes, (), ignore_codebook=False)
         impossible = Impossible.of(domain, attributes, conditions)
         smooth = smooth_tables(estimates, part_of_progress(on_progress, 0.0, 0.1))

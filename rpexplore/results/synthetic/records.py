@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -13,21 +12,11 @@ import pyarrow.parquet
 from rpexplore.common.json_fields import text_of
 from rpexplore.common.text import describe_share, joined, plural
 from rpexplore.domain.values import combination_text
-from rpexplore.errors import ReleaseError, RpexploreError
-from rpexplore.releases.manifest import (
-    check_facts,
-    check_listed,
-    checked_folder,
-    not_as_written,
-    read_manifest,
-)
+from rpexplore.errors import ReleaseError
+from rpexplore.releases.manifest import read_manifest
 from rpexplore.releases.table_cells import check_schema, read_columns
-from rpexplore.results.measurement_source import (
-    SPENT,
-    MeasurementSource,
-    facts_as_worded,
-    guarantee,
-)
+from rpexplore.results.measurement_source import SPENT
+from rpexplore.results.processed_tables import load_checked
 from rpexplore.results.synthetic.comparison import (
     CELLS_COLUMNS,
     MEASURED,
@@ -183,39 +172,32 @@ class SyntheticRecords:
     def load(cls, folder: str | Path) -> "SyntheticRecords":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        facts_stated = (*_FACTS, *({LEFT_OUT, UNMET, ADAPTIVE} & read_manifest(folder).keys()))
-        manifest = checked_folder(folder, KIND, _NOUN, facts_stated)
-        loaded = cls(folder, MappingProxyType(manifest))
-        try:
-            sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
-            file = pyarrow.parquet.ParquetFile(folder / f"{RECORDS}.parquet")
-            with file:
+        stated_here = {LEFT_OUT, UNMET, ADAPTIVE}
+
+        def facts_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+            with pyarrow.parquet.ParquetFile(folder / f"{RECORDS}.parquet") as file:
                 stated = json.loads(file.schema_arrow.metadata[MADE])
                 n_records = file.metadata.num_rows
-            if any(stated.get(key) != manifest.get(key) for key in (LEFT_OUT, UNMET, ADAPTIVE)):
-                raise not_as_written(folder, _NOUN, "its records say otherwise")
-            facts = {
+            if any(stated.get(key) != manifest.get(key) for key in stated_here):
+                raise ValueError("the records say otherwise")
+            return {
                 "label": text_of(stated, "label"),
                 "engine": checked_engine(stated["engine"]),
                 "rows": n_records,
                 **{key: stated[key] for key in _AS_STATED},
-                "guarantee": guarantee(sources, "records"),
-                **facts_as_worded(manifest),
             }
-        except (
-            RpexploreError,
-            OSError,
-            pa.ArrowException,
-            KeyError,
-            TypeError,
-            ArithmeticError,
-            ValueError,
-            AttributeError,
-        ):
-            raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
-        check_facts(folder, manifest, facts, _NOUN)
-        check_listed(folder, manifest, dict.fromkeys(FILES), _NOUN)
-        return loaded
+
+        names = (*_FACTS, *(stated_here & read_manifest(folder).keys()))
+        manifest = load_checked(
+            folder,
+            KIND,
+            _NOUN,
+            names,
+            facts_of,
+            files_of=lambda _: dict.fromkeys(FILES),
+            made="records",
+        )
+        return cls(folder, manifest)
 
     @property
     def label(self) -> str:

@@ -46,7 +46,10 @@ from rpexplore.results.synthetic.comparison import (
     SmoothCounts,
     compare,
 )
-from rpexplore.results.synthetic.graphical_model import graphical_model_records
+from rpexplore.results.synthetic.graphical_model import (
+    graphical_model_records,
+    require_graphical_model,
+)
 from rpexplore.results.synthetic.impossible import (
     Impossible,
     Never,
@@ -77,6 +80,7 @@ from rpexplore.results.synthetic.records import (
 )
 from rpexplore.results.synthetic.targets import (
     MOST_RESIDUALS,
+    refuse_many_values,
     smooth_counts,
     smooth_misfit,
     smooth_tables,
@@ -148,12 +152,19 @@ def synthesize(
         domain, attributes, never, ignore_codebook=ignore_codebook
     )
     impossible = Impossible.of(domain, attributes, conditions)
+    # What can be refused is refused before tables are made smooth, which takes longest.
+    refuse_many_values(domain, attributes)
+    if impossible.conditions:
+        impossible.possible_record()
+    if rows is not None:
+        check_room(_BYTES_PER_VALUE * rows * len(attributes), output)
     smooth = smooth_tables(estimates, part_of_progress(on_progress, 0.0, _SMOOTH))
     # Here, where it is done once: threads that compare tables would each begin with it.
     smooth.rehearse_errors(part_of_progress(on_progress, _SMOOTH, _REHEARSED))
     targets, total = smooth_targets(estimates, smooth.contributions, attributes)
     n_records = max(round(total), 1) if rows is None else rows
-    check_room(_BYTES_PER_VALUE * n_records * len(attributes), output)
+    if rows is None:
+        check_room(_BYTES_PER_VALUE * n_records * len(attributes), output)
     seed = _seed(estimates.sources)
     codes = _ENGINES[engine](
         targets,
@@ -225,7 +236,8 @@ def _check(rows: int | None, engine: str) -> None:
             f"The number of records must be a whole number from 1 to {MOST_RECORDS:,}, got "
             f"{rows!r}."
         )
-    checked_engine(engine)
+    if checked_engine(engine) == "graphical_model":
+        require_graphical_model()
 
 
 def _seed(sources: Sequence[MeasurementSource]) -> bytes:

@@ -129,7 +129,6 @@ def targets_from_tables(
     marginal: Callable[[AttributeIndices], np.ndarray],
     attributes: AttributeIndices,
     pairs: Collection[AttributeIndices],
-    domain: Domain,
 ) -> PairTargets:
     """Targets from tables of counts, made nonnegative where they are not, and pairs made to agree.
 
@@ -137,17 +136,7 @@ def targets_from_tables(
         marginal: The counts of some attributes, by their indices in the domain, one axis each.
         attributes: Those of the records, ascending.
         pairs: Those pairs of them whose table is known.
-        domain: For what is said of attributes.
-
-    Raises:
-        ReleaseError: If the attributes have too many values.
     """
-    n_values = int(domain.sizes[list(attributes)].sum())
-    if n_values > MOST_VALUES:
-        raise ReleaseError(
-            f"The attributes have {n_values:,} values together, and synthetic records can be made "
-            f"of at most {MOST_VALUES:,}; make them of a release with coarser values."
-        )
     one_way = [_shares(marginal((index,))) for index in attributes]
     position = {index: i for i, index in enumerate(attributes)}
     agreeing = {}
@@ -185,6 +174,16 @@ MOST_RESIDUALS = 5_000
 _MOST_PAIRS = 150  # whose errors are averaged
 
 
+def refuse_many_values(domain: Domain, attributes: AttributeIndices) -> None:
+    """Raise `ReleaseError` for attributes of too many values; before tables are made smooth."""
+    n_values = int(domain.sizes[list(attributes)].sum())
+    if n_values > MOST_VALUES:
+        raise ReleaseError(
+            f"The attributes have {n_values:,} values together, and synthetic records can be made "
+            f"of at most {MOST_VALUES:,}; make them of a release with coarser values."
+        )
+
+
 def smooth_tables(estimates: Estimates, on_progress: Progress = no_progress) -> SmoothTables:
     """The smooth tables that records are fitted to; of many residuals, those of pairs alone.
 
@@ -205,7 +204,7 @@ def smooth_targets(
         return smooth_counts(estimates, contributions, table)
 
     pairs = [subset for subset in contributions if len(subset) == 2]
-    targets = targets_from_tables(counts, attributes, pairs, estimates.domain)
+    targets = targets_from_tables(counts, attributes, pairs)
     return targets, max(float(contributions[()]), 1.0)
 
 

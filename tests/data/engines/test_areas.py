@@ -122,6 +122,45 @@ def test_counts_are_those_of_the_same_records_in_memory(tables, stored):
     check(source, records, tables, person_rule=rp.PersonRule("who", most=300))
 
 
+AMOUNTS = rp.Domain(
+    (
+        rp.Attribute("sex", rp.Categories(("0", "1"))),
+        rp.Attribute("income", rp.Amounts(-10, 100, missing=[("", "not stated")])),
+        rp.Attribute("w", rp.Amounts(0, 4, 1, are_weights=True)),
+    )
+)
+
+
+@some_by_night
+def test_amounts_and_weights_are_summed_in_areas(stored):
+    records, generator = people(300), np.random.default_rng(4)
+    income = [None if amount > 100 else amount for amount in generator.integers(-20, 110, 300)]
+    weights = generator.integers(0, 45, 300) / 10
+    records = records.append_column("income", pa.array(income, pa.int64()))
+    records = records.append_column("w", pa.array(weights))
+    source = stored(records)
+    for rule in (None, rp.PersonRule("who", most=300)):
+        # By sex, income, weight and the areas of the lowest level; and income in regions alone.
+        counts = source.count(AMOUNTS, [(0, 1, 2, 5), (1, 4)], areas=CUTS, person_rule=rule)
+        lowest, regions = counts.counts((0, 1, 2, 5)), counts.counts((1, 4))
+        steps = np.clip(np.array([0 if y is None else y for y in income]), -10, 100) + 10
+        tenths = np.rint(np.minimum(weights, 4) * 10).astype(int)
+        stated = np.array([y is not None for y in income])
+        # A record adds y w where both are high, in 110 · 40 times.
+        sums = np.where(stated, steps * tenths, 0)
+        sexes, towns = records["sex"].to_numpy(), records["town"].to_pylist()
+        for sex in (0, 1):
+            assert lowest[sex, 1, 1].sum() == sums[sexes == sex].sum()
+            # Those without an amount have a cell of their own, 110 times their weights.
+            own = (sexes == sex) & ~stated
+            assert lowest[sex, 2, 1].sum() == 110 * tenths[own].sum()
+            in_a = (sexes == sex) & np.array([town == "A" for town in towns])
+            assert lowest[sex, 1, 1, TREE.find(["N", "A"])] == sums[in_a].sum()
+        in_north = np.array([region == "N" for region in records["region"].to_pylist()])
+        assert regions[1, TREE.find(["N"])] == steps[in_north & stated].sum()
+        assert counts.counts((0,)).tolist() == np.bincount(sexes).tolist()
+
+
 @some_by_night
 def test_whole_numbers_are_codes_of_areas_too(stored):
     towns = rp.AreaTree.from_columns({"region": [*"NNS"], "town": ["1", "2", "3"]})

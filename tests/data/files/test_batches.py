@@ -129,7 +129,7 @@ def test_an_empty_parquet_file_is_read(tmp_path):
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_quoted_newlines_across_blocks(newline, tmp_path, monkeypatch):
     options = pyarrow.csv.ReadOptions
-    monkeypatch.setattr("pyarrow.csv.ReadOptions", lambda block_size: options(block_size=64))
+    monkeypatch.setattr("pyarrow.csv.ReadOptions", lambda block_size, **_: options(block_size=64))
     rows = "".join(
         f'"{"x" * (i % 23)}{newline}y, ""z""",{"ab"[i % 2]}{newline}' for i in range(200)
     )
@@ -159,7 +159,7 @@ def test_csv_reads_the_needed_columns_only(tmp_path, monkeypatch):
 
 def test_ignored_csv_columns_may_hold_anything(tmp_path, monkeypatch):
     options = pyarrow.csv.ReadOptions
-    monkeypatch.setattr("pyarrow.csv.ReadOptions", lambda block_size: options(block_size=256))
+    monkeypatch.setattr("pyarrow.csv.ReadOptions", lambda block_size, **_: options(block_size=256))
     rows = b"".join(b"1,%c\n" % b"ab"[i % 2] for i in range(4000)) + b"text,a\n\xff\xfe,b\n,a\n"
     path = written(tmp_path, b"d,c\n" + rows)
     for indices in ([0], []):

@@ -68,6 +68,12 @@ def test_separator_by_the_header_encoding_by_its_mark_or_as_stated(tmp_path, sep
         assert [column.name for column in header.columns][:3] == ["town", "age", "pay"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_line_of_excel_says_the_separator(tmp_path, encoding):
+    path = written(tmp_path, f"sep=:\r\n{rows_of(':', commas=True)}".encode(encoding))
+    assert counted(path) == COUNTS
+
+
 def test_the_columns_of_the_plan_tell_separators_apart(tmp_path):
     path = written(tmp_path, "a,b;age;c,d\n1;20;2\n1;70;2\n")
     assert FileSource(path).count(domain_of(age=Integers(0, 99, 50)), [(0,)]).n_records == 2

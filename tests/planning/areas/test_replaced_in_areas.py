@@ -5,6 +5,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.planning.areas.area_planner import minimum_area_budget, plan_areas
+from rpexplore.planning.areas.dearest_in_areas import dearest_in_areas
 from tests.planning.areas.test_area_bases import BASES, TREE, asked_in, gram_of
 
 BUDGET = rp.Budget(rho="0.5", neighbours="replace")
@@ -20,6 +21,7 @@ def test_no_pair_costs_more_than_is_charged(basis):
     plan = plan_areas(asked_in(basis), loss=rp.SumOfVariances(), budget=BUDGET)
     dearest = dearest_pair(gram_of(plan))
     assert dearest <= (1 + 1e-9) * float(plan.exact_privacy_cost)
+    assert float(dearest_in_areas(plan)) == pytest.approx(dearest, rel=1e-9)
     assert float(plan.exact_privacy_cost) <= 1
     assert plan.gap < 2e-4
     # People with two records are charged four times a record's cost.
@@ -55,7 +57,9 @@ def test_random_areas_are_charged_enough(seeds):
     ratios = []
     for seed in seeds:
         plan = plan_areas(random_areas(seed), loss=rp.SumOfVariances(), budget=BUDGET)
-        ratios.append(float(plan.exact_privacy_cost) / dearest_pair(gram_of(plan)))
+        dearest = dearest_pair(gram_of(plan))
+        assert float(dearest_in_areas(plan)) == pytest.approx(dearest, rel=1e-9)
+        ratios.append(float(plan.exact_privacy_cost) / dearest)
     assert min(ratios) >= 1 - 1e-9
     assert np.median(ratios) < 1.6
 
@@ -66,6 +70,7 @@ def test_a_plan_is_saved_and_verified_and_the_smallest_budget_found(tmp_path):
     again = rp.Plan.load(tmp_path / "plan.json")
     assert again.budget == BUDGET
     assert rp.verify(again).holds
+    assert "and the dearest that was found costs 0." in str(rp.verify(again))
     tables = rp.Workload.of(rp.Domain.from_sizes({"sex": 2}), [("sex",)], targets=[20])
     everywhere = rp.AreaWorkload.of_levels(TREE, dict.fromkeys(TREE.levels, tables))
     rhos = [

@@ -1,12 +1,13 @@
 """Expected errors of best guesses by level: beside simulated releases, and what must hold."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import rpexplore as rp
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.results.estimates.area_cells import cells_of
-from rpexplore.results.estimates.area_guess_errors import guess_errors_by_level
+from rpexplore.results.estimates.area_guess_errors import _sizes, guess_errors_by_level
 from rpexplore.results.estimates.area_guesses import SIZES, BestGuesses, tables_with_errors
 from rpexplore.results.estimates.whole_areas import known_totals
 
@@ -102,3 +103,18 @@ def test_the_area_that_is_looked_at_has_the_median_noise_of_those_of_the_median_
     accuracy = plan.accuracy()
     row = accuracy.loc[accuracy["level"] == "block"].iloc[0]
     assert errors["unbiased"]["block"] == pytest.approx(row["largest_standard_error"])
+
+
+def test_areas_have_the_sizes_that_are_stated():
+    blocks = np.arange(TREE.starts[2], TREE.starts[2] + 20)
+    even = rp.ExpectedCounts.of_total(400)
+    evenly = guess_errors_by_level(PLAN, even, totals=dict.fromkeys(blocks.tolist(), 20.0))
+    pd.testing.assert_frame_equal(evenly, guess_errors_by_level(PLAN, even))
+    # Town a has 300 and its first block 200 of these; 100 are left for its others, and 100 for b.
+    towns = {1: 300.0, 3: 0.0, 4: 0.0, int(blocks[0]): 200.0}
+    sizes = _sizes(TREE, 400, towns)
+    assert sizes[:5].tolist() == [400, 300, 100, 0, 0]
+    assert sizes[blocks].tolist() == [200, *[25] * 4, *[20] * 5, *[0] * 10]
+    errors = guess_errors_by_level(PLAN, even, totals=towns).set_index("level")
+    assert errors["size"]["block"] in (20, 25)  # the median of ten that are not empty
+    assert errors["alike"].between(0, errors["unbiased"] * (1 + 1e-12)).all()

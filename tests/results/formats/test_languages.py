@@ -94,6 +94,14 @@ def test_nothing_is_left_in_english(german, sources):
         named = [one for one in structure.iter() if one.tag.endswith(("}Name", "}Description"))]
         assert {one.get("{http://www.w3.org/XML/1998/namespace}lang") for one in named} == {"de"}
         texts += [one.text or "" for one in named]
+        for path in (folder / "jsonstat").iterdir():
+            data = json.loads(path.read_text("utf-8"))
+            texts += [data["label"], *data["note"]]
+            for dimension in data["dimension"].values():
+                texts += [dimension["label"], *dimension["category"]["label"].values()]
+            figures = dimension["category"]  # the last one
+            texts += [unit["label"] for unit in figures["unit"].values()]
+            texts += [note for notes in figures["note"].values() for note in notes]
         texts.append((folder / "README.md").read_text("utf-8"))
         for text in texts:
             for own in (*vars(IMPRINT).values(), "Body height", "women, tall", '"all"'):

@@ -13,6 +13,7 @@ import rpexplore as rp
 from rpexplore.results.formats.writers import r
 from tests.releases import adaptive_run
 from tests.releases.table_plan import CSV, PLAN, QUERY_PLAN
+from tests.results.formats.conftest import KINDS
 
 READER = Path(r.__file__).with_name(r.FILE)
 # One line a column of each table: its class and values, numbers to the last bit.
@@ -48,9 +49,15 @@ def by_r(*arguments: str | Path, code: str = PRINTED) -> str:
     return done.stdout if done.returncode == 0 else done.stderr
 
 
-def test_releases_and_exports_are_read_as_they_are(exports):
-    folders = [e.folder for e in exports.values()]
-    folders += [e.source for e in exports.values() if not e.results.area_levels]
+@pytest.mark.parametrize(
+    "kinds",
+    [("released", "areas", "amounts"), pytest.param(tuple(KINDS), marks=pytest.mark.nightly)],
+    ids=["some", "all"],
+)
+def test_releases_and_exports_are_read_as_they_are(kinds, exports):
+    chosen = [exports[kind] for kind in kinds]
+    folders = [e.folder for e in chosen]
+    folders += [e.source for e in chosen if not e.results.area_levels]
     read: dict[tuple[str, str], dict] = {}
     for line in by_r(READER, *folders).split("\x1e")[:-1]:
         folder, name, *rest = line.split("\x1f")
@@ -58,7 +65,7 @@ def test_releases_and_exports_are_read_as_they_are(exports):
             read[folder, name] = rest[0]
         else:
             read.setdefault((folder, name), {})[rest[0]] = (rest[1], rest[2:])
-    for exported in exports.values():
+    for exported in chosen:
         assert read[str(exported.folder), "guarantee"] == exported.results.guarantee
         if exported.results.area_levels:
             continue  # Parquet files only

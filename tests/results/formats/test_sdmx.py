@@ -152,6 +152,7 @@ def test_comparisons_in_values_keep_their_meaning_in_codes(texts, expected):
         ([("01", "a"), ("01", "b"), ("_T", "")], ["01", "01_2", "T"]),
         ([("≤ 24", ""), ("LE_24", ""), ("18 to 24", "")], ["LE_24_2", "LE_24", "18_to_24"]),
         ([("年", ""), ("齢", ""), ("a\nb", "")], ["code", "code_2", "a_b"]),
+        ([("Zürich", ""), ("é", ""), ("e", "")], ["Zurich", "e_2", "e"]),
     ],
 )
 def test_codes_are_kept_where_they_can_be_identifiers(values, expected):

@@ -10,7 +10,7 @@ from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.results.synthetic import population
 from rpexplore.results.synthetic.impossible import Impossible
 from rpexplore.results.synthetic.population import population_records
-from rpexplore.results.synthetic.targets import PairTargets, targets_from_tables
+from rpexplore.results.synthetic.targets import PairTargets, refuse_many_values, targets_from_tables
 
 
 def tables_of(full, sets):
@@ -21,9 +21,8 @@ def tables_of(full, sets):
 
 def targets_of(full, pairs) -> PairTargets:
     """The targets that the marginals of a full table are."""
-    domain = Domain.from_sizes({f"a{i}": size for i, size in enumerate(full.shape)})
     marginals = tables_of(full, [*pairs, *((i,) for i in range(full.ndim))])
-    return targets_from_tables(marginals.__getitem__, tuple(range(full.ndim)), pairs, domain)
+    return targets_from_tables(marginals.__getitem__, tuple(range(full.ndim)), pairs)
 
 
 def maximum_entropy(targets, mask):
@@ -171,8 +170,7 @@ def test_tables_with_cells_below_0_and_totals_that_disagree():
         s: 300 * t + rng.normal(0, 20, t.shape)
         for s, t in tables_of(dependent((3, 4)), [(0,), (1,), (0, 1)]).items()
     }
-    domain = Domain.from_sizes({"a": 3, "b": 4})
-    targets = targets_from_tables(noisy.__getitem__, (0, 1), [(0, 1)], domain)
+    targets = targets_from_tables(noisy.__getitem__, (0, 1), [(0, 1)])
     assert all(np.all(table >= 0) for table in (*targets.one_way, targets.pairs[0, 1]))
     drawn = frequencies(records(targets, 5000), (3, 4))
     assert np.abs(drawn - targets.pairs[0, 1]).max() < 0.004
@@ -190,7 +188,7 @@ def test_what_is_refused():
     with pytest.raises(DomainError, match="must be named by"):
         Impossible.of(domain, (0, 1), [{"a": "7"}])
     with pytest.raises(ReleaseError, match="9,000 values together"):
-        targets_from_tables(lambda _: np.ones(1), (2, 3), [], domain)
+        refuse_many_values(domain, (2, 3))
 
 
 def test_the_share_that_a_condition_takes():

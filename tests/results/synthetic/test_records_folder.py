@@ -1,6 +1,7 @@
 """The folder of synthetic records: what is in it, its label, and what it says of the tables."""
 
 import json
+import shutil
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,7 @@ from rpexplore.cli.main import cli
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.planning.planner import plan_tables
+from rpexplore.releases.manifest import file_entry
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.combination import combine, load_unbiased, write_combined
@@ -32,6 +34,7 @@ from rpexplore.results.synthetic.comparison import (
 from rpexplore.results.synthetic.records import FILES, SyntheticRecords, describe_few, describe_use
 from rpexplore.results.synthetic.records_folder import synthesize
 from rpexplore.results.unbiased import Estimates
+from tests.support.sealed import edit_manifest
 
 DOMAIN = rp.Domain(
     (
@@ -194,6 +197,33 @@ def test_the_error_of_records_by_hand(model_error, nearer):
     assert (row["from_smooth"], row["cells_outside_interval"]) == (4.0, 0)
     assert row["records_error"] == pytest.approx(np.sqrt(16 + model_error**2))
     assert row["nearer"] == nearer
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("unmet", [["age", "4", 0.5, 0.1]], "its manifest has not what it must have"),
+        ("is_adaptive", True, "its manifest has not what it must have"),
+        ("left_out", [], "its manifest has not what it must have"),
+        ("rows", 3, r"'rows' in its manifest.json is not what follows"),
+        ("more.csv", None, "its manifest.json lists other files"),
+    ],
+)
+def test_a_manifest_that_says_otherwise_is_refused(name, value, reason, made, tmp_path):
+    """Even if somebody has made its checksum anew."""
+    copy = shutil.copytree(made.folder, tmp_path / "copy")
+
+    def change(manifest):
+        if value is None:
+            (copy / name).write_text("age\n1\n")
+            manifest["files"].append(file_entry(copy, name))
+        else:
+            assert manifest.get(name) != value
+            manifest[name] = value
+
+    edit_manifest(copy, change)
+    with pytest.raises(ReleaseError, match=reason):
+        SyntheticRecords.load(copy)
 
 
 def test_which_tables_not_to_make_stands_first(made):
@@ -369,3 +399,19 @@ def test_the_verb_says_what_they_are_and_refuses(released, tmp_path):
     assert SyntheticRecords.load(tmp_path / "none f").never == ["sex=f", "age=5 one=only"]
     result = CliRunner().invoke(cli, [*arguments[:-3], str(tmp_path / "more"), "--never", "age"])
     assert "ATTRIBUTE=VALUES" in result.stderr
+
+
+def test_what_cannot_be_made_is_refused_before_tables_are_made_smooth(
+    released, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(records_folder, "smooth_tables", None)  # calling it is an error
+    folder = tmp_path / "synthetic"
+    with pytest.raises(ReleaseError, match="Every record is in one of the impossible"):
+        synthesize(released, folder, never=[{"sex": ["f", "m"]}])
+    with monkeypatch.context() as patched:
+        patched.setattr(records_folder, "_BYTES_PER_VALUE", 1e15)
+        with pytest.raises(ReleaseError, match="the disk of"):
+            synthesize(released, folder, rows=1000)
+    monkeypatch.setattr(smooth_targets, "MOST_VALUES", 11)
+    with pytest.raises(ReleaseError, match="12 values together"):  # 6 + 2 + 3 + 1
+        synthesize(released, folder)

@@ -24,6 +24,7 @@ from rpexplore.results.formats.export import (
     statuses_of,
 )
 from rpexplore.results.formats.export_columns import safe_name
+from rpexplore.results.formats.languages import ENGLISH
 
 FOLDER = "jsonstat"
 _FIGURE = "figure"  # the dimension of the figures
@@ -52,14 +53,21 @@ def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
     roles: dict[str, list[str]] = {"metric": []}
     for attributes, values in variables:
         name = "_".join(export.attribute_names[attribute] for attribute in attributes)
+        own_name = attributes[0] if len(attributes) == 1 else ""
         codes = numbered_apart(code for code, _ in values)
         category: dict[str, Any] = {
             "index": codes,
-            "label": {code: label or own for code, (own, label) in zip(codes, values, strict=True)},
+            "label": {
+                code: export.label(own_name, label or own)
+                for code, (own, label) in zip(codes, values, strict=True)
+            },
         }
         if len(attributes) == 1 and (child := _children(table, attributes[0], codes, values)):
             category["child"] = child
-        title = "/".join(export.attribute_titles[attribute] for attribute in attributes)
+        titles = (export.attribute_titles[attribute] for attribute in attributes)
+        if not export.language.is_english:
+            titles = map(export.head, titles)
+        title = "/".join(titles)
         dimensions[name] = {"label": title, "category": category}
         if len(attributes) == 1 and is_time(export, attributes[0]):
             roles.setdefault("time", []).append(name)
@@ -69,15 +77,22 @@ def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
     units = {column.name: column.unit for column in Schema.of(rows).columns}
     decimals = decimals_of(rows)
     dimensions[figure] = {
-        "label": _FIGURE,
+        "label": export.language.text("figure"),
         "category": {
             "index": [column.name for column in figures],
-            "label": {column.name: column.title for column in figures},
-            "unit": {
-                column.name: {"label": units[column.name] or "number", "decimals": decimals}
+            "label": {
+                column.name: column.title if export.language.is_english else export.head_of(column)
                 for column in figures
             },
-            "note": {column.name: [column.meaning] for column in figures if column.meaning},
+            "unit": {
+                column.name: {"label": export.unit_of(units[column.name]), "decimals": decimals}
+                for column in figures
+            },
+            "note": {
+                column.name: [export.meaning_of(column, table)]
+                for column in figures
+                if column.meaning
+            },
         },
     }
     roles["metric"].append(figure)
@@ -86,15 +101,15 @@ def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
     notes = [
         export.kind,
         export.guarantee,
-        export.results.adding_up,
+        export.adding_up,
         table.note,
-        *_words(rows, table),
+        *_words(export, rows, table),
     ]
     facts = {"period": imprint.period, "license": imprint.license} | {"privacy": export.privacy}
     return {
         "version": "2.0",
         "class": "dataset",
-        "label": f"{export.title}: {table.title}",
+        "label": f"{export.title}: {export.title_of(table)}",
         "source": imprint.publisher or export.title,
         "updated": export.created,
         "note": [note for note in notes if note],
@@ -123,7 +138,7 @@ def _children(
     return children
 
 
-def _words(rows: pa.Table, table: ExportedTable) -> list[str]:
+def _words(export: Export, rows: pa.Table, table: ExportedTable) -> list[str]:
     """What columns of words say of all rows."""
     words = []
     for column in table.columns:
@@ -131,7 +146,7 @@ def _words(rows: pa.Table, table: ExportedTable) -> list[str]:
             continue
         (said, *others) = rows[column.name].unique().cast(pa.string()).to_pylist()
         if said and not others:
-            words.append(f"{column.title.replace('_', ' ')}: {said}")
+            words.append(f"{export.head_of(column)}: {export.said(said)}")
     return words
 
 
@@ -148,7 +163,8 @@ def _statuses(
 
 FORMAT = Format(
     "JSON-stat 2.0",
-    "`jsonstat/` has a dataset a table, for portals and programs that read it",
+    ENGLISH.text("files_jsonstat"),
     write_jsonstat,
     has_files_of_its_own=True,
+    said_in="files_jsonstat",
 )

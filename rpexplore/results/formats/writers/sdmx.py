@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
+from unicodedata import combining, normalize
 
 import numpy as np
 import pyarrow as pa
@@ -259,6 +260,7 @@ def identifiers(values: Collection[_Value], *, escape_formulas: bool = False) ->
         if number := _AND_MORE.fullmatch(text):
             text = f"≥{number[1]}"
         text = _SIGN.sub(lambda sign: f" {_SIGNS[sign[0]]} ", text)
+        text = "".join(sign for sign in normalize("NFKD", text) if not combining(sign))
         plain = re.sub(r"[^A-Za-z0-9@$-]+", "_", text).strip("_") or "code"
         if escape_formulas and begins_formula(plain):
             plain = f"_{plain}"
@@ -285,15 +287,16 @@ def _observations(
         "ACTION": _constant("I", rows),  # information: whoever loads it decides what it does
     }
     time = export.imprint.time
+    times: dict[str, pa.Array] = {}  # behind what is counted, as people read it
     if cube.frequency:
-        columns[FREQ] = _constant(cube.frequency, rows)
-        columns[TIME_PERIOD] = _constant(export.imprint.period, rows)
+        times[FREQ] = _constant(cube.frequency, rows)
+        times[TIME_PERIOD] = _constant(export.imprint.period, rows)
     for attribute, dimension in dimensions.items():
         if attribute == time:
             if time in table.attributes:
                 values, indices, own = _values(rows, table, time)
                 texts = [export.imprint.period if _is_whole(one, own) else one[0] for one in values]
-                columns[TIME_PERIOD] = pa.DictionaryArray.from_arrays(
+                times[TIME_PERIOD] = pa.DictionaryArray.from_arrays(
                     indices.astype(np.int32), pa.array(texts)
                 )
             continue
@@ -306,6 +309,7 @@ def _observations(
         else:
             column = _constant(TOTAL, rows)
         columns[dimension.id] = column
+    columns |= times
     for column in table.columns:
         if _is_of_observations(column):
             figures = rows[column.name].combine_chunks()

@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
@@ -16,17 +16,18 @@ from typing import Any
 
 from starlette.middleware import Middleware
 
-from pages.components.shared.accounts import LoginRoutes
-from pages.components.shared.compression import CompressedScripts
-from pages.components.shared.guard import Guard, PublicGuard
-from pages.components.shared.serving import plans_only
-from pages.components.shared.streamlit_parts import prepare_streamlit
 from rpexplore.common.files import home_folder
 from rpexplore.common.installation import REFUSED, TOKEN_PARAMETER, TOKEN_VARIABLE
 from rpexplore.common.processes import forbid_core_dumps, take_hangup
 from rpexplore.common.server import server_settings
 from rpexplore.common.server_files import Login, log_event, take_over_logs
 from rpexplore.errors import RpexploreError
+from rpexplore.serving.accounts import LoginRoutes
+from rpexplore.serving.compression import CompressedScripts
+from rpexplore.serving.guard import Guard, PublicGuard
+from rpexplore.serving.sessions import plans_only
+from rpexplore.serving.streamlit_parts import prepare_streamlit
+from rpexplore.serving.tasks import finish_kept_tasks
 
 _imported, _stopping = threading.Event(), threading.Event()  # the pages; the server
 _SECONDS_TO_LEAVE = 1  # from a signal on
@@ -85,26 +86,29 @@ def is_ready() -> bool:
 
 
 @asynccontextmanager
-async def lifespan(_app: Any) -> AsyncIterator[None]:
-    """What happens around the server's life: it ends after the runs that have been booked."""
+async def lifespan(_app: Any, first_modules: Sequence[str] = ()) -> AsyncIterator[None]:
+    """What happens around the server's life: it ends after the runs that have been booked.
+
+    first_modules: what the first pages need, imported while the browser still loads the front end
+    """
     take_hangup(lambda *_: _stop())
     forbid_core_dumps()
     if plans_only():
         _say_first_that_it_stops()
         log_event("server started")
-    threading.Thread(target=_import_first_pages, name="imports", daemon=True).start()
+    threading.Thread(
+        target=_import_first, args=(first_modules,), name="imports", daemon=True
+    ).start()
     collecting = asyncio.create_task(_collect_garbage())
     yield
     collecting.cancel()
-    from pages.components.shared.background import finish_kept_tasks
 
     await asyncio.to_thread(finish_kept_tasks)
 
 
-def _import_first_pages() -> None:
-    """Import what the first pages need while the browser still loads the front end."""
-    for module in ("shared.frame", "home.doors", "plan.overview", "plan.results"):
-        import_module(f"pages.components.{module}")
+def _import_first(modules: Sequence[str]) -> None:
+    for module in modules:
+        import_module(module)
     gc.collect()
     gc.freeze()  # what is imported stays: no collection need go through it
     _imported.set()

@@ -20,17 +20,17 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pages.components.shared.accounts import (
+from rpexplore.common.installation import TOKEN_PARAMETER
+from rpexplore.common.server import ACCOUNT_HEADER, PublicAddress, server_settings
+from rpexplore.common.server_files import log_event
+from rpexplore.serving.accounts import (
     BROWSER_COOKIE,
     LOG_OUT,
     Account,
     LoginRoutes,
     account_of_browser,
 )
-from pages.components.shared.streamlit_parts import Upload, is_for_everybody
-from rpexplore.common.installation import TOKEN_PARAMETER
-from rpexplore.common.server import ACCOUNT_HEADER, PublicAddress, server_settings
-from rpexplore.common.server_files import log_event
+from rpexplore.serving.streamlit_parts import Upload, is_for_everybody
 
 READY = "/ready"
 _HEALTH = "/_stcore/health"  # tells that the server is up, and nothing else

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 import re
+import secrets
 import threading
 import time
 from collections.abc import Mapping
@@ -19,7 +20,6 @@ from starlette.types import ASGIApp, Scope
 
 from rpexplore.common.server import ACCOUNT_OF_USER, PublicAddress, server_settings
 from rpexplore.common.server_files import Login, log_event
-from rpexplore.scenarios.autosave import Autosaves
 
 # ---- Whose projects a browser of a shared server may see: those of a login, or of its own cookie.
 #
@@ -105,7 +105,7 @@ def account() -> Account:
     # Not by `st.context`, which has nothing any more of a browser that has just gone.
     told = st.user.get(ACCOUNT_OF_USER)
     if told is None and not server_settings().login_file:  # the test runner has no guard
-        key = st.session_state.setdefault(_OF_SESSION, Autosaves.new_key())
+        key = st.session_state.setdefault(_OF_SESSION, secrets.token_urlsafe())
         return Account(_digest("session", key))
     found = Account.of_header(told) if isinstance(told, str) else None
     if found is None or not found.holds:

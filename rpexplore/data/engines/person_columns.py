@@ -1,0 +1,130 @@
+"""What a rule for persons needs of a record, as expressions of an engine.
+
+An id means what it means in a file: the patterns are those of `data.persons`.
+"""
+
+from collections.abc import Sequence
+
+import ibis
+import ibis.expr.types as ir
+
+from rpexplore.data.engines.coding import (
+    Value,
+    as_float,
+    as_text,
+    computed_once,
+    hex_digits,
+    sql_text,
+)
+from rpexplore.data.persons import (
+    AROUND_UUID,
+    AS_NUMBER,
+    CANONICAL,
+    DIGITS_ID,
+    EXACT_BELOW,
+    NOBODY_ID,
+    NOT_OF_UUID,
+    PLAIN_ID,
+    UNCLEAR_ID,
+    UUID_ID,
+    UUID_LENGTH,
+)
+from rpexplore.data.source import PersonRule
+
+PERSON, ORDER = "person", "order_of_person"
+"""Columns of the coded records: whose one is, null if nobody's, and by what theirs are ordered."""
+WRITING, IS_UNFIT = "writing_of_person", "is_unfit"
+"""Columns of the coded records, unless ids are whole numbers: what equal ids differ in that are
+written in different ways, and whether an id is one by which nobody can be known."""
+
+# Columns of the table that columns of persons are made of: ids as texts, which form each has, its
+# canonical form if it takes long, and the digits of what equal ids have in common.
+_ID, _FORM, _CANONICAL, _EQUAL = (
+    f"rpexplore {name}" for name in ("id", "form", "canonical", "equal")
+)
+
+
+@ibis.udf.scalar.builtin(name="normalize", signature=(("string",), "string"))
+def _nfc_postgres(text): ...
+
+
+@ibis.udf.scalar.builtin(name="nfc_normalize", signature=(("string",), "string"))
+def _nfc(text): ...
+
+
+@ibis.udf.scalar.builtin(name="chr", signature=(("int32",), "string"))
+def _chr(code): ...
+
+
+@ibis.udf.scalar.builtin(name="ltrim", signature=(("string", "string"), "string"))
+def _without_first(text, signs): ...
+
+
+def person_columns(
+    table: ir.Table, rule: PersonRule, engine: str
+) -> tuple[ir.Table, dict[str, Value]]:
+    """What the rule needs of a record: PERSON, ORDER if records are kept by one, and the others.
+
+    An id means what it means in a file: `persons` has the patterns. Returns the table with
+    what the columns are made of as well.
+    """
+    column: Value = table[rule.column]
+    kind = column.type()
+    columns: dict[str, Value] = {PERSON: column}
+    if rule.excess == "keep first" and rule.order is not None:
+        columns[ORDER] = table[rule.order]
+    if kind.is_integer():
+        return table, columns
+    if kind.is_floating():
+        # Never rounded: engines refuse what fits no whole number.
+        largest = EXACT_BELOW[32 if kind.is_float32() else 64]
+        near: Value = ibis.ifelse(column.abs() < as_float(largest), column, as_float(0.5))
+        is_exact: Value = near == near.floor()
+        person = ibis.ifelse(is_exact, near, as_float(0)).cast("int64")
+        number: Value = column.nullif(ibis.literal("nan").cast(kind))
+        columns[PERSON] = ibis.ifelse(number.isnull(), ibis.null("int64"), person)
+        return table, columns | {WRITING: ibis.literal(""), IS_UNFIT: ~is_exact}
+    text: Value = as_text(column)
+    if engine == "postgresql":
+        text = sql_text(text)
+    # Form by form, as most ids need no more than one or two of the patterns; what is told fastest
+    # comes first.
+    is_uuid = (text.length() == UUID_LENGTH) & text.re_search("[A-F]") & text.re_search(UUID_ID)
+    form = ibis.cases(
+        (text.re_search(DIGITS_ID), 0), (is_uuid, 1), (text.re_search(PLAIN_ID), 2), else_=3
+    )
+    table = computed_once(table.mutate(**{_ID: text, _FORM: form}), engine)
+    text, form = table[_ID], table[_FORM]
+    # NUL, which no pattern of an engine can hold, is in no text of PostgreSQL.
+    without_nul: Value = text.replace(_chr(0), "")  # pyright: ignore[reportArgumentType]
+    in_nfc = _nfc_postgres(text) if engine == "postgresql" else _nfc(without_nul)
+    other = ibis.ifelse(form == 3, _replaced(in_nfc, CANONICAL), ibis.null("string"))
+    table = computed_once(table.mutate(**{_CANONICAL: other}), engine)
+    text, form = table[_ID], table[_FORM]
+    canonical: Value = table[_CANONICAL]
+    unpadded = _without_first(text, "0")
+    unpadded = ibis.ifelse(unpadded == ibis.literal(""), ibis.literal("0"), unpadded)
+    named = ibis.cases(
+        (canonical.re_search(NOBODY_ID), ibis.null("string")),
+        (canonical.re_search(AROUND_UUID), canonical.lower().re_replace(NOT_OF_UUID, "")),
+        else_=_replaced(canonical, AS_NUMBER),
+    )
+    equal = ibis.cases(
+        (form == 0, unpadded), (form == 1, text.lower()), (form == 2, text), else_=named
+    )
+    table = computed_once(table.mutate(**{_EQUAL: hex_digits(equal, engine)}), engine)
+    written = hex_digits(ibis.coalesce(table[_CANONICAL], table[_ID]), engine)
+    is_same = (table[_FORM] == 2) | (written == table[_EQUAL])
+    columns = {name: table[each.get_name()] for name, each in columns.items()}
+    made_once: Value = table[_CANONICAL]
+    return table, columns | {
+        PERSON: table[_EQUAL],
+        WRITING: ibis.ifelse(is_same, ibis.literal(""), written),
+        IS_UNFIT: ibis.ifelse(table[_FORM] == 3, made_once.re_search(UNCLEAR_ID), False),
+    }
+
+
+def _replaced(text: Value, steps: Sequence[tuple[str, str]]) -> Value:
+    for pattern, replacement in steps:
+        text = text.re_replace(pattern, replacement)
+    return text
