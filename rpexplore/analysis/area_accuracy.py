@@ -44,7 +44,8 @@ def level_accuracy(plan: AreaPlan) -> pd.DataFrame:
     tables, comparable = plan.workload.tables, plan.workload.tables.comparable
     for level, of_level in plan.accuracy().groupby("level", sort=False):
         is_told = comparable[[tables.position(names) for names in of_level["attributes"]]]
-        of_level = of_level[is_told] if np.any(is_told) else of_level
+        if np.any(is_told):
+            of_level = of_level.loc[is_told]
         worst = of_level.loc[of_level["largest_standard_error"].idxmax()]
         variances, times = of_level["standard_error"].to_numpy() ** 2, of_level["areas"].to_numpy()
         typical = math.sqrt(variances @ times / np.sum(times))

@@ -297,6 +297,7 @@ def plan(
             lengths,
             columns=codebooks.roles_of_columns(columns),
         )
+        weighted = "" if weight_column is not None or tree is not None else _weighted(codebook)
         domain = inputs.with_not_stated(domain, not_stated or [])
         budget = inputs.with_exact_totals(budget, domain, exact or [], neighbours)
     records_weighted = weights.Weighting(
@@ -462,6 +463,7 @@ def plan(
         "weights": None if smooth is None else smooth.text,
         **({} if chosen is None else {"weights_simulated": chosen.to_facts()}),
         "warning": warning,
+        **({"weighted": weighted} if weighted else {}),
         **({"unweighted": note} if note else {}),
         **{name: found for name, (found, _) in beside.items()},
         **({"guessed": asked.guessed} if asked.guessed else {}),
@@ -482,6 +484,7 @@ def plan(
         _saved(made, out),
         next_steps(smooth, from_release),
         warning,
+        weighted,
     ]
     say_result(as_json, facts, "\n\n".join(filter(None, texts)))
 
@@ -491,6 +494,12 @@ def _when_to_choose(useful: dict[str, Any]) -> tuple[str, ...]:
     from rpexplore.analysis.adaptive import when_to_choose
 
     return tuple(when_to_choose(useful["rounds"]))
+
+
+def _weighted(codebook: Path) -> str:
+    from rpexplore.domain.codebook_remarks import remark_on_weights
+
+    return remark_on_weights(codebook)
 
 
 def _saved(made: "Plan", out: Path) -> str:

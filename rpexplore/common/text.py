@@ -341,12 +341,13 @@ def csv_rows(
     of the first line that any of them splits, the comma before others.
     """
     n_above = 0
+    separator = delimiter or ","
     if delimiter is None:
         stated = re.match(r'"?sep=([^\r\n])"?(\r\n|[\r\n])', text, re.IGNORECASE)
         if stated is not None:
             text, n_above = text[stated.end() :], 1
-        delimiter = stated[1] if stated else _separator_of(text)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        separator = stated[1] if stated else _separator_of(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         for row in reader:
             if row or reader.line_num == 1:

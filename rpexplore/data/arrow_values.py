@@ -1,5 +1,8 @@
 """Columns of Arrow as plain values: the distinct ones, and each as a text or a number."""
 
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -65,12 +65,14 @@ class Draft:
     remarks         what to look at before it is used, in sentences
     missing         {name: {value: label}} of those that list none, but some that stand for no
                     answer: values that are given later have these as well
+    weighted        by what records are weighted, says the file; one of the remarks, "" for none
     """
 
     domain: Domain
     without_values: Mapping[str, str]
     remarks: tuple[str, ...]
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    weighted: str = ""
 
 
 def draft_of(variables: Iterable[Variable]) -> Draft:
@@ -107,12 +109,13 @@ def draft_of(variables: Iterable[Variable]) -> Draft:
             overlapping.append(shown(name))
         if _has_gaps(variable):
             with_gaps.append(f"{shown(name)} ({', '.join(variable.values)})")
-    remarks = []
+    remarks, weighted = [], ""
     if weights:
-        remarks.append(
+        weighted = (
             f"Records are weighted by {_named(weights)}, says the file. Tables count every record "
             f"once unless you plan weighted counts: --weight-column {weights[0]} --max-weight M."
         )
+        remarks.append(weighted)
     if with_gaps:
         remarks.append(
             "Labels of a few values alone, between which there may be others; add those that "
@@ -130,7 +133,8 @@ def draft_of(variables: Iterable[Variable]) -> Draft:
             f"missingValues: {_named(listed)}."
         )
     remarks += [f"Left out: {_named(unusable, '; ')}"] if unusable else []
-    return Draft(Domain(tuple(attributes.values())), without_values, tuple(remarks), missing)
+    domain = Domain(tuple(attributes.values()))
+    return Draft(domain, without_values, tuple(remarks), missing, weighted)
 
 
 def _attribute(variable: Variable) -> Attribute:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.numbers import shown
+from rpexplore.common.spreadsheets import spreadsheet_kind
 from rpexplore.domain.codebook_formats import dictionary_kind, draft_of_file
 from rpexplore.domain.stated_schema import schema_in_json
 from rpexplore.errors import DomainError
@@ -50,3 +51,10 @@ def remarks_on_codebook(
     if draft.without_values:
         remarks.append(describe_left_out(draft.without_values, is_draft=True))
     return remarks
+
+
+def remark_on_weights(path: Path) -> str:
+    """By what the records of this codebook are weighted, says its file; "" if it says nothing."""
+    if not dictionary_kind(b"", path.name) or spreadsheet_kind(path.name):
+        return ""
+    return draft_of_file(path, f"The codebook {str(path)!r}").weighted

@@ -283,7 +283,7 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
             target=self.workload.targets,
             required=self.workload.required,
             weight=self.workload.weights,
-            shadow_price=self.certificate.shadow_prices,
+            shadow_price=np.where(self.is_exact, 0.0, self.certificate.shadow_prices),
         )
 
     @property

@@ -103,3 +103,29 @@ def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
     output = run("postprocess", "sums", "--nonnegative", "--out", "none", fails=True)
     assert "All tables of 'sums' are sums of amounts" in output
     assert not (folder / "none").exists()
+
+
+def test_sums_in_areas_are_planned_released_answered_and_exported(run, folder):
+    (folder / "areas.csv").write_text("county\nX\nY\n")
+    rows = [f"{'XY'[number % 2]},{line}" for number, line in enumerate(RECORDS.splitlines()[1:])]
+    (folder / "in-areas.csv").write_text(
+        "\n".join(["county,region,sex,income,wealth", *rows]) + "\n"
+    )
+    asked = ["--areas", "areas.csv", "--sum", "income", "--by", "county,sex", "--by", "region"]
+    text = plan(run, *asked, "--table", "county,sex", out="in-areas.json")
+    assert "Sums       standard error of a sum, and of a count beside it" in text
+    assert "county: sum of income in EUR by sex: " in text
+    assert "holds what it claims" in run(
+        "release", "in-areas.json", "in-areas.csv", "--out", "areas", "--dry-run"
+    )
+    run("release", "in-areas.json", "in-areas.csv", "--out", "areas")
+    # X has the 200 women of 500 each, Y the 200 men, clamped to 1,000: σ is about 240.
+    answer = ["answer", "areas", "income=sum", "--level", "county", "--json"]
+    values = [row["value"] for row in json.loads(run(*answer))["answers"]]
+    assert values == pytest.approx([100_000, 200_000], abs=5_000)
+    for form in ("csvw", "html", "crosstabs"):
+        run("publish", "areas", "--format", form, "--out", f"published-{form}")
+    means = list((folder / "published-csvw").rglob("*means*.csv"))
+    assert len(means) == 2
+    refused = ["--areas", "areas.csv", "--sum", "income", "--by", "county", "--adaptive"]
+    assert "--adaptive" in plan(run, *refused, "--expected-count", "9", fails=True)

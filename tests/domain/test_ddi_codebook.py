@@ -14,6 +14,7 @@ from rpexplore.data.files.columns import (
 )
 from rpexplore.domain import codebook_formats
 from rpexplore.domain.codebook_formats import draft_of_file, variables_of_ddi
+from rpexplore.domain.codebook_remarks import remark_on_weights
 from rpexplore.domain.domain import unfinished
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.codebook_grid import domain_from_grid, domain_with_values
@@ -269,3 +270,15 @@ def test_labels_are_in_the_language_that_is_named():
     ):
         (sex,) = draft_of_file(content, "c.xml", language=language).domain.attributes
         assert [sex.label, *sex.labels()] == expected
+
+
+def test_a_weight_of_a_codebook_is_a_remark_of_its_own(tmp_path):
+    category = "<catgry><catValu>{0}</catValu><labl>{0}</labl></catgry>"
+    text = (
+        '<codeBook><dataDscr><var name="SEX">' + category.format(1) + category.format(2) + "</var>"
+        '<var name="PERWT" wgt="wgt"/></dataDscr></codeBook>'
+    )
+    (tmp_path / "c.xml").write_text(text)
+    assert remark_on_weights(tmp_path / "c.xml").startswith("Records are weighted by PERWT")
+    (tmp_path / "c.xml").write_text(text.replace(' wgt="wgt"', ""))
+    assert remark_on_weights(tmp_path / "c.xml") == ""

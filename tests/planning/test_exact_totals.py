@@ -173,6 +173,7 @@ def test_plans_are_within_the_budget_for_every_move_and_proven_near_the_best(los
         assert rp.verify(plan).holds
         assert plan.certificate is not None
         assert plan.certificate.gap < 2e-6
+        assert not tables.accuracy()["shadow_price"][tables.is_exact].any()
         changes = moves(tuple(map(int, workload.domain.sizes)), indices_of(workload, exact))
         brute = dearest_move(tables.closure, tables.sigma_squared, changes)
         assert brute * (1 - 1e-11) <= float(plan.exact_privacy_cost) <= 1

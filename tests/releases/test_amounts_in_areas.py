@@ -14,6 +14,7 @@ from rpexplore.releases import area_measurement, area_parts
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.measurement import check_ranges
 from rpexplore.results.area_results import AreaResults
+from rpexplore.results.formats.crosstab import crosstab
 
 INCOME = rp.Amounts("-0.5", "99.5", decimals=1, unit="EUR", missing=(("", "not stated"),))
 WEIGHT = rp.Amounts(0, 4, 1, are_weights=True)
@@ -107,6 +108,9 @@ def test_one_area_and_areas_side_by_side_are_looked_at_as_any_results(tmp_path):
     assert both.standard_error == pytest.approx(whole["standard_error"][0])
     np.testing.assert_allclose(south.counts("income")["value"], whole["value"])
     np.testing.assert_allclose(south.counts("income")["standard_error"], whole["standard_error"])
+    shown = crosstab(south, ["sex", "income"])
+    np.testing.assert_allclose(shown.values.ravel(), own["value"], atol=1e-6)
+    np.testing.assert_allclose(shown.errors.ravel(), own["standard_error"])
     assert south.means_of(["sex", "income"])["income"].unique().tolist() == ["mean (EUR)"]
     assert south.means_of(["sex"]) is None
     towns = results.side_by_side(2, TREE.level_slice(2))
