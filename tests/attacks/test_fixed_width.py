@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from rpexplore.cli.main import cli
-from rpexplore.domain.record_layout import layout_of_ddi
-from rpexplore.errors import DomainError
+from rpexplore.data.files import fixed_batches
+from rpexplore.domain.record_layout import Place, RecordLayout, layout_of_ddi
+from rpexplore.errors import DataError, DomainError
 from rpexplore.releases.ledger.ledger import Ledger
 from tests.support.ipums import ddi, records
 
@@ -71,6 +72,44 @@ def test_a_line_shifted_within_its_width_is_refused_by_its_values(folder):
     assert result.exit_code == 2
     assert "not in the codebook" in result.stderr
     assert not Path("out").exists()
+
+
+def judged(content: bytes) -> list[tuple[str | None, str | None]] | None:
+    """The columns of lines of a sign and two signs, as split here; None if a line does not fit."""
+    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    last = lines.pop()
+    has_returns = {line.endswith(b"\r") for line in lines}
+    lines = [line.removesuffix(b"\r") for line in lines] + [last] * bool(last)
+    fit = all(len(line) == 3 and all(32 <= sign < 128 for sign in line) for line in lines)
+    if not fit or len(has_returns) > 1:
+        return None
+    texts = ((line[:1].decode().strip(), line[1:].decode().strip()) for line in lines)
+    return [(one or None, two or None) for one, two in texts]
+
+
+def test_bytes_put_in_or_taken_out_anywhere_are_seen(tmp_path, monkeypatch):
+    chooser, path = random.Random(5), tmp_path / "a.dat"
+    layout = RecordLayout(("a", "b"), (Place(0, 1), Place(1, 3)), 3)
+    put_in = [b"", b"\n", b"\r", b"a", b" ", b"\t", b"\xc3\xa9", b"\r\n", b"\xef\xbb\xbf"]
+    n_read = 0
+    for _ in range(200):
+        monkeypatch.setattr(fixed_batches, "_BLOCK", chooser.choice([8, 12, 1 << 20]))
+        end = chooser.choice([b"\n", b"\r\n"])
+        lines = [bytes(chooser.choices(b"ab 1", k=3)) for _ in range(chooser.randrange(6))]
+        content = end.join(lines) + chooser.choice([end, b""]) * bool(lines)
+        for _ in range(chooser.choice([0, 1, 2])):
+            at = chooser.randrange(len(content) + 1)
+            behind = content[at + chooser.randrange(3) :]
+            content = content[:at] + chooser.choice(put_in) + behind
+        path.write_bytes(content)
+        try:
+            batches = list(fixed_batches.fixed_batches(path, "a", layout, ["a", "b"]))
+            found = [(row["a"], row["b"]) for batch, _ in batches for row in batch.to_pylist()]
+            n_read += 1
+        except DataError:
+            found = None
+        assert found == judged(content), content
+    assert 60 < n_read < 150
 
 
 def test_codebooks_with_one_number_changed_are_refused_or_state_positions():
