@@ -99,11 +99,14 @@ def forecast_of_scenario(planned: TablePlan, drawn: DrawnCounts, scenario: Scena
 
 
 def public_of_areas(scenario: Scenario, study: AreaStudy) -> PublicTables | None:
-    """What is public of the attributes of areas; None if nothing is.
+    """What is public of the attributes of areas; None if nothing is, or none of it would serve.
 
+    It serves forecasts, and tables of sums and weighted counts have none.
     A number of records that was typed for the areas, else the scenario's public tables by some of
     these attributes, or its number of records.
     """
+    if all(bool(tables.has_amounts.all()) for tables in study.tables.values()):
+        return None
     if study.expected is not None:
         return public_tables_by(study.domain, study.expected)
     try:

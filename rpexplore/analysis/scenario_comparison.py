@@ -203,7 +203,7 @@ class AreaOutcome:
 
     @classmethod
     def of(cls, plan: AreaPlan, scenario: Scenario) -> "AreaOutcome":
-        study = scenario.areas
+        study = scenario.planned_areas
         public = None if study is None else public_of_areas(scenario, study)
         forecast = None
         if public is not None:

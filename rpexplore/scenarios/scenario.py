@@ -241,6 +241,18 @@ class Scenario:
         has_tables = self.asks_for_tables and (len(self.domain) > 0 or not beside)
         return ("tables", *beside) if has_tables else beside
 
+    @cached_property
+    def planned_areas(self) -> AreaStudy | None:
+        """The areas as they are planned: weighted as the tables are, where these are weighted.
+
+        Tables that stay unweighted stay so in areas. Raises `WorkloadError` where the codebook of
+        areas has the weights with other values.
+        """
+        asked, weights = self.areas, self.request.weighted_by
+        if asked is None or not weights or "tables" not in self.kinds:
+            return asked
+        return asked.weighted_by(self.domain[weights], self.request.unweighted)
+
     @property
     def design_in_use(self) -> SurveyDesign | None:
         """The design without design effects of tables that are not asked for now."""
@@ -346,8 +358,8 @@ class Scenario:
         return lambda budget: solved.at(budget, self.rules_in_use)
 
     def _areas_at(self, first: Budget) -> AtBudget:
-        assert self.areas is not None
-        asked = self.areas
+        asked = self.planned_areas
+        assert asked is not None
         found = plan_areas(
             asked.workload, loss=asked.loss, budget=first, uniform_levels=asked.uniform
         )

@@ -229,6 +229,11 @@ _MOST_TABLES = 20  # listed
 def forecast_of_areas(planned: AreaPlan) -> None:
     """People, cells and tables by level, and in small areas; or a field for the number."""
     st.subheader("Is that accurate enough?")
+    if planned.workload.tables.has_amounts.all():
+        st.caption(
+            "Sums and weighted counts cannot be forecast, as nothing is known of what is summed."
+        )
+        return
     _total_input()
     made = forecast_in_areas(planned)
     if made is None:

@@ -64,7 +64,7 @@ def forecast(planned: TablePlan, scenario: Scenario | None = None) -> Forecast |
 def forecast_in_areas(planned: AreaPlan, scenario: Scenario | None = None) -> AreaForecast | None:
     """The same of a plan for areas, by what is public of their attributes."""
     scenario = current() if scenario is None else scenario
-    study = scenario.areas
+    study = scenario.planned_areas
     public = None if study is None else kept(public_of_areas, scenario, study, slot=scenario.name)
     if public is None:
         return None
