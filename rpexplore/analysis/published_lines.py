@@ -95,7 +95,9 @@ def published_lines(scenario: Scenario) -> list[PublishedLine]:
 def forecast_of_scenario(planned: TablePlan, drawn: DrawnCounts, scenario: Scenario) -> Forecast:
     """The forecast of a scenario's tables, judged by its limit and design."""
     design = scenario.design and scenario.design.among(planned.workload.tables)
-    return Forecast(planned, limit=scenario.cv_limit, drawn=drawn, survey=design)
+    return Forecast(
+        planned, limit=scenario.cv_limit, drawn=drawn, survey=design, noun=scenario.counted
+    )
 
 
 def public_of_areas(scenario: Scenario, study: AreaStudy) -> PublicTables | None:
@@ -124,7 +126,9 @@ def area_forecast_of_scenario(
 ) -> AreaForecast:
     """The forecast of a scenario's tables in areas, judged by its limit and design."""
     design = scenario.design and scenario.design.among(planned.workload.tables.tables)
-    return AreaForecast(planned, limit=scenario.cv_limit, drawn=drawn, survey=design)
+    return AreaForecast(
+        planned, limit=scenario.cv_limit, drawn=drawn, survey=design, noun=scenario.counted
+    )
 
 
 def _of_tables(scenario: Scenario, line: TableLine) -> PublishedLine:

@@ -61,6 +61,7 @@ NAME_LENGTH = 60  # also of a survey
 NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 MOST_PUBLIC_TABLES = 100
+RECORDS = "records"  # what they are called where nobody has said what they are
 
 _LEFT_OUT_EMPTY = (
     "survey", "board", "areas", "asks_for_tables", "shares", "counts_objective", "free_counts",
@@ -115,7 +116,7 @@ class Scenario:
     request: WorkloadRequest = field(default_factory=WorkloadRequest)
     loss: Loss = field(default_factory=SumOfVariances)
     budget: Budget = field(default_factory=lambda: Budget(rho="0.1"))
-    record_noun: str = "records"
+    record_noun: str = RECORDS
     name: str = "Scenario 1"
     note: str = ""
     expected: ExpectedCounts | None = None
@@ -176,7 +177,7 @@ class Scenario:
             )
 
     @classmethod
-    def of_plan(cls, plan: TablePlan, record_noun: str = "records") -> "Scenario":
+    def of_plan(cls, plan: TablePlan, record_noun: str = RECORDS) -> "Scenario":
         """The inputs that a plan was made from."""
         workload = plan.workload
         return cls(
@@ -229,6 +230,11 @@ class Scenario:
         if changed.public_tables is not None:
             _ = changed.public_tables.connected
         return changed
+
+    @property
+    def counted(self) -> str:
+        """The word for those whom tables count: what the records are, else who is protected."""
+        return self.budget.counted if self.record_noun == RECORDS else self.record_noun
 
     @property
     def kinds(self) -> tuple[str, ...]:
