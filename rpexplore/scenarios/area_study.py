@@ -19,6 +19,7 @@ from rpexplore.common.json_fields import (
     sha256_of,
     text_of,
 )
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.domain.area_tree import MAX_AREAS
 from rpexplore.domain.area_tree_file import AreaTreeReference, ReadTreeFile
@@ -158,10 +159,14 @@ class AreaStudy:
         """
         own = self.domain[weights.name].values if weights.name in self.domain.names else None
         if own is not None and own != weights.values:
+            own_text, text = (
+                values.description if isinstance(values, Amounts) else "no weights"
+                for values in (own, weights.values)
+            )
             raise WorkloadError(
-                f"Tables are weighted by {weights.name!r} ({weights.values.description}), which "
-                f"the codebook of areas has with other values ({own.description}); give both "
-                "codebooks the same, or make a plan of each."
+                f"Tables are weighted by {weights.name!r} ({text}), which the codebook of areas "
+                f"has with other values ({own_text}); give both codebooks the same, or make a "
+                "plan of each."
             )
 
         def weighted(tables: Workload) -> Workload:

@@ -78,5 +78,8 @@ def test_tables_in_areas_are_weighted_with_the_tables(fields, unweighted, monkey
 def test_weights_that_areas_have_with_another_limit_are_refused():
     with pytest.raises(WorkloadError, match="codebook of areas has with other values"):
         with_areas(WEIGHT | {"bounds": [0, 30]})[0].plan()
+    labels = {"name": "w", "constraints": {"enum": ["low", "high"]}}
+    with pytest.raises(WorkloadError, match=r"with other values \(no weights\)"):
+        with_areas(labels)[0].plan()
     alone = with_areas(WEIGHT | {"bounds": [0, 30]})[0].replaced(asks_for_tables=False)
     assert alone.plan().part("areas").workload.tables.tables == [(), ("sex",)]
