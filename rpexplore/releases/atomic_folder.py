@@ -235,11 +235,13 @@ def check_new(output: Path, *, drawn: str | None = None) -> None:
 
 def not_written_but_drawn(output: Path, error: OSError) -> ReleaseError:
     """What is raised for a run that was stopped after its noise was drawn."""
-    return ReleaseError(
+    failed = ReleaseError(
         f"{not_written(output, error)}. The run is charged, and its noise is drawn and kept: make "
         "room, if that was the reason, and finish it without further cost (rpexplore release "
         f"--resume --out {output})."
     )
+    failed.says_charge = True
+    return failed
 
 
 def not_written(output: Path, error: OSError) -> str:

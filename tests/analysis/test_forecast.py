@@ -84,7 +84,7 @@ SAMPLES = ("household", "hospital-stays", "labour-force", "redistricting")
 @pytest.mark.parametrize(
     ("known", "names"),
     [
-        ("the number alone", SAMPLES[::2]),
+        ("the number alone", SAMPLES[1:3]),
         pytest.param("the number alone", SAMPLES, marks=pytest.mark.nightly),
         pytest.param("one-way margins", SAMPLES, marks=pytest.mark.nightly),
     ],

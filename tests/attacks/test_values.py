@@ -2,6 +2,7 @@
 
 import datetime
 
+import pandas
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -244,3 +245,18 @@ def test_a_codebook_that_counts_a_text_as_another_value_is_no_codebook_of_a_rele
     ]
     assert "count 01/02/2003 in the records" in difference_of_cells(days[0], days[1])
     assert not difference_of_cells(days[0], days[2]) + difference_of_cells(days[2], days[3])
+
+
+@pytest.mark.parametrize("name", ["plain.sav", pytest.param("x.zsav", marks=pytest.mark.nightly)])
+def test_a_file_of_spss_with_more_records_than_it_states(tmp_path, name):
+    """Records behind the stated ones are not passed over in silence."""
+    pyreadstat = pytest.importorskip("pyreadstat")
+    path = tmp_path / name
+    records = pandas.DataFrame({"c": ["a", "b", "a"]})
+    pyreadstat.write_sav(records, path, compress=name.endswith(".zsav"))
+    content = bytearray(path.read_bytes())
+    assert content[80] == 3
+    content[80] = 2
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="damaged"):
+        FileSource(path).count(Domain((Attribute("c", Categories(("a", "b"))),)), [(0,)])

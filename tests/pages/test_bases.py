@@ -296,7 +296,7 @@ def test_a_release_with_cumulative_counts_a_hierarchy_and_ranges(app, records, t
     }
     value, error = astuple(done.answer(where=vectors))
     text = plain(session.texts("info"))
-    assert "people with age 18 to 24 and region Northshore or Eastport: " in text
+    assert "People with age 18 to 24 and region Northshore or Eastport: " in text
     assert f"{value:,.0f} ±{rounded(1.959964 * error, 3)}, 95 % of the time" in text
     people = [line.split(",") for line in records.read_text().splitlines()[1:]]
     true = sum(18 <= int(row[0]) <= 24 and row[2] in ("R01", "R03") for row in people)

@@ -208,6 +208,11 @@ def limit_input(form: ReleaseForm, account: Account | None) -> Fraction | None:
                 number = limit_for(times * form.planned.rho, unit, delta)
                 label = f"{room}: {LETTERS[unit]} = {number}"
                 st.button(label, on_click=_take_limit, args=(number,))
+        if unit != "rho":
+            st.caption(
+                "A limit adds up ρ, and this is the ε that ρ alone proves; the noise of a single "
+                "run may prove a smaller one."
+            )
     return None
 
 

@@ -1,6 +1,6 @@
 """Records from a file of SPSS, Stata or SAS, by pyreadstat in another process, batch by batch."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from datetime import date
 from pathlib import Path
 from typing import IO, Any
@@ -31,6 +31,7 @@ _SHARE = b"share"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz_"  # of extended missing values
 _MILLISECONDS = {"day": 86_400_000, "day in s": 1000, "s": 1000, "ms": 1}  # of a unit of dates
 _XPT_BLOCK = 80  # bytes, of which a transport file of SAS has a whole number
+_STATED = slice(80, 84)  # bytes of a file of SPSS: how many records it states
 
 
 def statistics_variables(path: Path, name: str) -> tuple[DictionaryVariable, ...]:
@@ -107,8 +108,9 @@ def _write_batches(
         schema = pa.schema([(variable.name, _type(variable)) for variable in taken])
         with pa.ipc.new_stream(output, schema) as writer:
             start, n_read = 0, rows
+            whole: Any = _ToTheEnd(file) if form in ("sav", "zsav") else file
             while n_read == rows:
-                part, _ = read_part(file, form, usecols=columns, row_offset=start, row_limit=rows)
+                part, _ = read_part(whole, form, usecols=columns, row_offset=start, row_limit=rows)
                 n_read = len(part)
                 start += n_read
                 arrays = [_array(part[one.name], one, PACKAGES[form]) for one in taken]
@@ -117,6 +119,32 @@ def _write_batches(
                 writer.write_batch(batch, {_SHARE: str(min(share, 1.0))})
         if said.number_rows not in (None, -1, start):
             raise damaged(form, name, DataError)
+
+
+class _ToTheEnd:
+    """An open file of SPSS that does not state how many records it has (-1 in its header).
+
+    Its reader then reads them all. By what is stated it would pass over records behind these.
+    """
+
+    read: Callable[[int], bytes]
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self.read, self.tell = file, self._read_head, file.tell
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self.read = self._read_head
+        return self._file.seek(offset, whence)
+
+    def _read_head(self, size: int = -1) -> bytes:
+        start = self._file.tell()
+        content = self._file.read(size)
+        if start >= _STATED.stop:
+            self.read = self._file.read  # as fast as the file: some readers take a record at a time
+            return content
+        head = bytearray(start) + content
+        head[_STATED] = b"\xff" * len(head[_STATED])
+        return bytes(head[start:])
 
 
 def _type(variable: DictionaryVariable) -> pa.DataType:

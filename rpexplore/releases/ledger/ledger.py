@@ -92,6 +92,11 @@ def store_of(place: str | Path) -> LedgerStore:
 
     Raises `LedgerError` for an address, and for what could be meant either way.
     """
+    if isinstance(place, str) and place.strip().startswith((":memory:", "file:")):
+        raise LedgerError(
+            f"A ledger is a file that stays, and {place!r} is an address of SQLite's; give the "
+            "path of the file, as ./NAME if that is what it is called."
+        )
     if not is_database(place):
         return LedgerFile(Path(os.path.realpath(place)))
     connection = str(place).strip().partition(":")[2]
@@ -356,7 +361,7 @@ class Ledger:
             return entry_id
 
     def finish(self, entry_id: int, manifest_sha256: str = "") -> None:
-        """Note that a run has been written; what it cost was booked before.
+        """Note that a run has been written, unless that is noted; its cost was booked before.
 
         Raises `LedgerError` if the ledger has no such run.
         """
@@ -370,7 +375,10 @@ class Ledger:
         with self.store.transaction() as ledger:
             if not any((event.id, event.kind) == (entry_id, "run") for event in ledger.events):
                 raise missing
-            ledger.add("finished", content)
+            # A run that was killed right behind the note is finished a second time.
+            noted = [event.content for event in ledger.events if event.kind == "finished"]
+            if not any({**one, "finished": content["finished"]} == content for one in noted):
+                ledger.add("finished", content)
 
     def note_elsewhere(
         self, source: Source, other: "Ledger", events: Sequence[Event], known: KnownBounds

@@ -541,3 +541,19 @@ def test_frames_are_in_the_unit_of_the_plan_and_rounded_against_us(ledger, data)
     assert row["dataset"] == ledger.account(data).dataset
     assert row["epsilon"] == "ε = 7.08 at δ = 1e-9"
     assert row["limit"] == "ρ = 0.748653 (ε = 8.1 at δ = 1e-9)"
+
+
+def test_a_run_that_is_finished_twice_is_noted_once(ledger, data):
+    """As one is that was killed right behind the note, and is resumed."""
+    run = ledger.book(data, costing(Fraction(1)), "out")
+    for _ in range(2):
+        ledger.finish(run, "digest")
+    assert [event.kind for event in ledger.store.read_events()] == ["run", "finished"]
+
+
+@pytest.mark.parametrize("place", [":memory:", " :memory:", "file:a.sqlite?mode=memory"])
+def test_an_address_of_sqlite_is_no_ledger(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LedgerError, match="a file that stays"):
+        Ledger(place)
+    assert Ledger("./:memory:").path == tmp_path / ":memory:"
