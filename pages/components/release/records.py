@@ -192,6 +192,12 @@ def person_rule_input(form: ReleaseForm) -> PersonRule | None:
     most, noun = budget.max_records_per_person, budget.noun
     if most is None:
         return None
+    if budget.distinct is not None:
+        st.markdown(
+            f"The plan counts each value of the column {escaped(budget.distinct)} once. Records of "
+            f"one {escaped(noun)} that differ in what is counted are refused."
+        )
+        return None
     columns = form.attempt(lambda: list(kept(data.columns)))
     if columns is None:
         return None
