@@ -138,7 +138,7 @@ def good_cells_view(planned: TablePlan, compared: list[Accuracy], chosen: Accura
     by_order = range_columns(kept(shown.by_order), "attributes", "meeting", made.whom)
     st.dataframe(by_order, hide_index=True, alt="Forecast by number of attributes")
     heading = f"Table by table, the fewest {made.whom} in good cells first"
-    st.subheader(escaped(heading))
+    st.subheader(escaped(heading), anchor=False)
     of_whom = Column(f"{made.whom} in good cells", "share")
     columns = FORECAST_COLUMNS | {"people_median": of_whom}
     numbers(kept(shown.tables), columns, "forecast_by_table.csv", heading)
