@@ -7,6 +7,7 @@ from rpexplore.analysis.forecast import Forecast as Forecast
 from rpexplore.analysis.most_people import MostPeople as MostPeople
 from rpexplore.analysis.rule_targets import RuleTargets as RuleTargets
 from rpexplore.data.engines.source import DatabaseSource as DatabaseSource
+from rpexplore.data.frames import FrameSource as FrameSource
 from rpexplore.data.source import PersonRule as PersonRule
 from rpexplore.domain.amounts import Amounts as Amounts
 from rpexplore.domain.area_codebook import AreaCodebook as AreaCodebook

@@ -55,6 +55,7 @@ class AreaForecast:
             beside the noise.
         on_progress: Called with what is being done and the share that is done.
         drawn: Counts that were drawn for the same tables and areas already.
+        noun: The word for those whom the tables count, in the plural; by default the plan's.
 
     Raises:
         WorkloadError: If what is public does not fit codebook or areas, or nothing says how many
@@ -81,6 +82,7 @@ class AreaForecast:
     survey: SurveyDesign | None = None
     on_progress: Progress = no_progress
     drawn: DrawnAreas | None = None
+    noun: str | None = None
 
     def __post_init__(self) -> None:
         part = self.areas_of_plan
@@ -104,7 +106,7 @@ class AreaForecast:
     @property
     def whom(self) -> str:
         """The word for those whom the tables count: "people", "households"."""
-        return self.plan.budget.counted
+        return self.noun or self.plan.budget.counted
 
     @cached_property
     def counts(self) -> DrawnAreas:
@@ -418,9 +420,9 @@ def area_forecast_by(
     return AreaForecast(plan, limit=limit, share=share, survey=design, drawn=drawn)
 
 
-def levels_for_reading(made: AreaForecast, whom: str | None = None) -> pd.DataFrame:
-    """`by_level`, each figure with its range, as text; whom: the word in heads, by default its."""
-    frame, whom = made.by_level(), whom or made.whom
+def levels_for_reading(made: AreaForecast) -> pd.DataFrame:
+    """`by_level`, each figure with its range, as text."""
+    frame, whom = made.by_level(), made.whom
     return pd.DataFrame(
         {
             "level": frame["level"],

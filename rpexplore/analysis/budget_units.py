@@ -99,6 +99,17 @@ def with_noun(budget: Budget, noun: str | None) -> Budget:
     return budget.of_unit(unit_noun=noun, **dict(budget.stated))
 
 
+def with_distinct(budget: Budget, column: str | None) -> Budget:
+    """The same numbers for distinct values of this column; None: for records.
+
+    Raises `BudgetError` where the budget says more of records, or no word for what is counted.
+    """
+    stated: dict[str, Any] = dict(budget.stated)
+    if column is None:
+        return Budget(unit_noun=budget.unit_noun, **stated)
+    return budget.of_unit(distinct=column, **stated)
+
+
 def in_panel(budget: Budget, period: str | None) -> Budget:
     """The same numbers for people with one record a period, or (None) with any records."""
     stated: dict[str, Any] = dict(budget.stated)

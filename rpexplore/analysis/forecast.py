@@ -65,6 +65,7 @@ class Forecast:
         survey: The design of the survey that the records are of, if its own sampling error counts
             beside the noise: limit and rule are then of the total error.
         accuracy: Standard errors of another plan for the same tables, in place of the plan's.
+        noun: The word for those whom the tables count, in the plural; by default the plan's.
 
     Raises:
         WorkloadError: If public tables do not fit the codebook or each other's totals, or nothing
@@ -90,6 +91,7 @@ class Forecast:
     require: Sequence[Rule | str] | None = None
     survey: SurveyDesign | None = None
     accuracy: Accuracy | None = None
+    noun: str | None = None
 
     def __post_init__(self) -> None:
         part = self.plan.part("tables") if isinstance(self.plan, Plan) else self.plan
@@ -135,7 +137,7 @@ class Forecast:
     @property
     def whom(self) -> str:
         """The word for those whom the tables count: "people", "households"."""
-        return self.plan.budget.counted
+        return self.noun or self.plan.budget.counted
 
     def under(self, accuracy: Accuracy) -> "Forecast":
         """The same counts under another plan for the same tables."""
@@ -669,7 +671,9 @@ def under_each_plan(names: Sequence[str], forecasts: Sequence[Forecast]) -> pd.D
     return pd.DataFrame(
         {
             "plan": list(names),
-            "people in good cells": [made.people.text(describe_share) for made in forecasts],
+            f"{forecasts[0].whom} in good cells": [
+                made.people.text(describe_share) for made in forecasts
+            ],
             "good cells": [made.cells.text(describe_share) for made in forecasts],
             "tables that meet the rule": [
                 made.meeting.text(lambda value: f"{value:,.0f}") for made in forecasts

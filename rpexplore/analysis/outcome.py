@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from rpexplore.analysis.measures import group_name, order_groups
 from rpexplore.common.processes import Progress, no_progress
-from rpexplore.common.text import describe_share, plural
+from rpexplore.common.text import capitalised, describe_share, plural
 from rpexplore.domain.result_schema import Schema
 from rpexplore.domain.survey import least_good_counts
 from rpexplore.planning.plan import Plan
@@ -89,6 +89,7 @@ class Outcome:
     places  int64[n]: of the tables that were looked at
     people  float64[n, 3]: share of people in good cells: low, estimate, high
     cells   float64[n, 3]: share of good cells
+    whom    the word for those whom the tables count
     """
 
     workload: Workload
@@ -97,6 +98,7 @@ class Outcome:
     people: np.ndarray
     cells: np.ndarray
     n_records: float
+    whom: str = "people"
 
     def by_order(self) -> pd.DataFrame:
         """One row for each number of attributes, and one for all tables.
@@ -201,7 +203,9 @@ class Outcome:
         if not places:
             return None
         people, cells = (np.array(figures) for figures in zip(*found, strict=True))
-        return cls(workload, forecast, np.array(places), people, cells, n_records)
+        return cls(
+            workload, forecast, np.array(places), people, cells, n_records, plan.budget.counted
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -222,8 +226,8 @@ class Outcome:
                 f" {plural(len(self.places), 'table')} of {self.forecast.all.tables:,} read."
             )
         return (
-            f"People in good cells ({limit}), {said}: {_range(found, least, most)}; forecast "
-            f"{_range(median, low, high)}.",
+            f"{capitalised(self.whom)} in good cells ({limit}), {said}: "
+            f"{_range(found, least, most)}; forecast {_range(median, low, high)}.",
             describe_forecast(self.forecast),
             RESTS_ON + looked_at,
         )
@@ -297,12 +301,15 @@ _KINDS = {
 }
 
 
-def outcome_columns(frame: pd.DataFrame, title: str) -> pd.DataFrame:
-    """The rows of `by_order` or `tables` for reading: forecast and outcome with their ranges."""
+def outcome_columns(frame: pd.DataFrame, title: str, whom: str) -> pd.DataFrame:
+    """The rows of `by_order` or `tables` for reading: forecast and outcome with their ranges.
+
+    whom: the word for those whom the tables count
+    """
     columns = {title: frame[title].tolist()}
     if "tables" in frame:
         columns["tables"] = [f"{count:,}" for count in frame["tables"]]
-    for what, heading in (("people", "people in good cells"), ("cells", "good cells")):
+    for what, heading in (("people", f"{whom} in good cells"), ("cells", "good cells")):
         for kind, ends in _KINDS.items():
             names = [f"{what}_{end}" for end in ends]
             if names[0] in frame:

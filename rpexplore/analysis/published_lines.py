@@ -95,15 +95,20 @@ def published_lines(scenario: Scenario) -> list[PublishedLine]:
 def forecast_of_scenario(planned: TablePlan, drawn: DrawnCounts, scenario: Scenario) -> Forecast:
     """The forecast of a scenario's tables, judged by its limit and design."""
     design = scenario.design and scenario.design.among(planned.workload.tables)
-    return Forecast(planned, limit=scenario.cv_limit, drawn=drawn, survey=design)
+    return Forecast(
+        planned, limit=scenario.cv_limit, drawn=drawn, survey=design, noun=scenario.counted
+    )
 
 
 def public_of_areas(scenario: Scenario, study: AreaStudy) -> PublicTables | None:
-    """What is public of the attributes of areas; None if nothing is.
+    """What is public of the attributes of areas; None if nothing is, or none of it would serve.
 
+    It serves forecasts, and tables of sums and weighted counts have none.
     A number of records that was typed for the areas, else the scenario's public tables by some of
     these attributes, or its number of records.
     """
+    if all(bool(tables.has_amounts.all()) for tables in study.tables.values()):
+        return None
     if study.expected is not None:
         return public_tables_by(study.domain, study.expected)
     try:
@@ -121,7 +126,9 @@ def area_forecast_of_scenario(
 ) -> AreaForecast:
     """The forecast of a scenario's tables in areas, judged by its limit and design."""
     design = scenario.design and scenario.design.among(planned.workload.tables.tables)
-    return AreaForecast(planned, limit=scenario.cv_limit, drawn=drawn, survey=design)
+    return AreaForecast(
+        planned, limit=scenario.cv_limit, drawn=drawn, survey=design, noun=scenario.counted
+    )
 
 
 def _of_tables(scenario: Scenario, line: TableLine) -> PublishedLine:

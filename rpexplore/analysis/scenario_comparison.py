@@ -14,7 +14,7 @@ from rpexplore.analysis.area_forecast import levels_for_reading
 from rpexplore.analysis.budget_units import DELTAS, stated_delta, stated_text
 from rpexplore.analysis.drawn_areas import DrawnAreas
 from rpexplore.analysis.published_lines import area_forecast_of_scenario, public_of_areas
-from rpexplore.analysis.shared_tables import Contender
+from rpexplore.analysis.shared_tables import Contender, common_word
 from rpexplore.analysis.shared_tables import outcomes as shared_tables_outcomes
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.text import describe_count, joined, plural, rounded
@@ -72,12 +72,6 @@ def outcomes(scenarios: Sequence[Scenario], plans: Sequence[TablePlan]) -> pd.Da
         epsilons = [rounded(plan.epsilon(delta), 3, "up") for plan in plans]
         texts[f"Privacy, ε at δ = {delta}"] = epsilons
     return texts_side_by_side(texts, list(texts.values()))
-
-
-def common_noun(scenarios: Sequence[Scenario]) -> str:
-    """What all of the scenarios count, or "records" where they count different things."""
-    nouns = {scenario.record_noun for scenario in scenarios}
-    return nouns.pop() if len(nouns) == 1 else "records"
 
 
 def summary(scenario: Scenario) -> str:
@@ -188,12 +182,16 @@ def _spread(plan: TablePlan) -> float:
 # ---- The areas of scenarios side by side: what is asked for them, and how accurate that will be.
 
 
+_IN_GOOD_CELLS = "in good cells"
+
+
 @dataclass(frozen=True, eq=False)
 class AreaOutcome:
     """What is compared of a plan for areas, which itself may hold millions of numbers.
 
     levels    of `level_accuracy`
-    forecast  of `levels_for_reading`; None where nothing is public
+    forecast  of `levels_for_reading`, its head of shares the same for all; None where nothing is
+              public
     """
 
     loss: float
@@ -203,13 +201,14 @@ class AreaOutcome:
 
     @classmethod
     def of(cls, plan: AreaPlan, scenario: Scenario) -> "AreaOutcome":
-        study = scenario.areas
+        study = scenario.planned_areas
         public = None if study is None else public_of_areas(scenario, study)
         forecast = None
         if public is not None:
             drawn = DrawnAreas.of(plan.workload, public)
-            forecast = levels_for_reading(
-                area_forecast_of_scenario(plan, drawn, scenario), "people"
+            made = area_forecast_of_scenario(plan, drawn, scenario)
+            forecast = levels_for_reading(made).rename(
+                columns={f"{made.whom} in good cells": _IN_GOOD_CELLS}
             )
         return cls(plan.loss_value, plan.rho, level_accuracy(plan), forecast)
 
@@ -272,15 +271,16 @@ def area_outcomes(scenarios: Sequence[Scenario], outcomes: Sequence[AreaOutcome]
             for scenario, one in zip(scenarios, outcomes, strict=True)
         ]
     if any(one.forecast is not None for one in outcomes):
+        whom = common_word([scenario.counted for scenario in scenarios])
         for level in levels:
-            texts[f"{level}, people in good cells"] = [_people(one, level) for one in outcomes]
+            texts[f"{level}, {whom} in good cells"] = [_people(one, level) for one in outcomes]
     return texts_side_by_side(texts, list(texts.values()))
 
 
 def _people(outcome: AreaOutcome, level: str) -> str:
     if outcome.forecast is None:
         return "not known"
-    own = outcome.forecast.loc[outcome.forecast["level"] == level, "people in good cells"]
+    own = outcome.forecast.loc[outcome.forecast["level"] == level, _IN_GOOD_CELLS]
     return "not asked for" if own.empty else str(own.iloc[0])
 
 

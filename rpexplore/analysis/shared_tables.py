@@ -1,6 +1,6 @@
 """Scenarios over the tables that all of them have: which is of more use, and where."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +20,7 @@ from rpexplore.planning.part_plan import Z_95
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
-from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.scenario import RECORDS, Scenario
 from rpexplore.scenarios.workload_changes import row_indices
 from rpexplore.workload.table_text import title_of, titles
 from rpexplore.workload.targets import MET_FACTOR
@@ -50,6 +50,17 @@ class Contender:
         if self.forecast is None:
             return [""] * len(tables)
         return people_by_table(self.forecast, tables)["people"].tolist()
+
+
+def common_word(nouns: Iterable[str]) -> str:
+    """What all of some scenarios count, or "records" where they count different things."""
+    different = set(nouns)
+    return different.pop() if len(different) == 1 else RECORDS
+
+
+def whom(contenders: Sequence[Contender]) -> str:
+    """The word for those whom the tables of all count."""
+    return common_word(contender.scenario.counted for contender in contenders)
 
 
 def shared_rows(contenders: Sequence[Contender]) -> list[np.ndarray]:
@@ -248,14 +259,14 @@ def _describe_shares(frame: pd.DataFrame, contenders: Sequence[Contender]) -> st
     texts = [Range(*row).text(describe_share) for row in ends]
     names = [f"“{name}”" for name in known["scenario"]]
     if len(set(texts)) == 1:
-        text = f"In all of them {texts[0]} of people are in good cells."
+        text = f"In all of them {texts[0]} of {whom(contenders)} are in good cells."
     else:
         best = [name for name, text in zip(names, texts, strict=True) if text == texts[0]]
         others = [
             f"{text} in {name}" for name, text in zip(names, texts, strict=True) if text != texts[0]
         ]
         text = (
-            f"Most people are in good cells under {joined(best)}: {texts[0]}, against "
+            f"Most {whom(contenders)} are in good cells under {joined(best)}: {texts[0]}, against "
             f"{joined(others)}."
         )
     limits = {contender.scenario.cv_limit for contender in contenders}

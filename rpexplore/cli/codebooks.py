@@ -15,6 +15,7 @@ from rpexplore.errors import WorkloadError
 if TYPE_CHECKING:
     from rpexplore.domain.area_tree import AreaTree
     from rpexplore.domain.domain import Domain
+    from rpexplore.domain.record_layout import RecordLayout
 
 _KINDS = {
     "Categories": "categories",
@@ -96,8 +97,12 @@ def levels_shown(tree: "AreaTree | None") -> tuple[dict[str, Any] | None, str]:
     return facts, "\n\n".join(filter(None, texts))
 
 
-def attribute_facts(domain: "Domain") -> list[dict[str, Any]]:
-    """Each attribute in plain values, with the labels of its first values."""
+def attribute_facts(domain: "Domain", layout: "RecordLayout | None" = None) -> list[dict[str, Any]]:
+    """Each attribute in plain values, with the labels of its first values.
+
+    layout: of records of fixed width, where the codebook has one
+    """
+    places = {} if layout is None else layout.by_name
     return [
         {
             "name": attribute.name,
@@ -107,17 +112,21 @@ def attribute_facts(domain: "Domain") -> list[dict[str, Any]]:
             "first_values": [attribute.values.description]
             if isinstance(attribute.values, Amounts)
             else attribute.labels(_FIRST_VALUES),
+            **({"positions": places[attribute.name].text} if attribute.name in places else {}),
         }
         for attribute in domain.attributes
     ]
 
 
-def attribute_table(domain: "Domain") -> str:
-    """The attributes as a text table."""
-    facts = attribute_facts(domain)
+def attribute_table(domain: "Domain", layout: "RecordLayout | None" = None) -> str:
+    """The attributes as a text table; layout: as of `attribute_facts`."""
+    facts = attribute_facts(domain, layout)
     for fact in facts:
         more = ["…"] if fact["values"] > _FIRST_VALUES else []
         fact["first values"] = ", ".join([*fact["first_values"], *more])
         fact["values"] = f"{fact['values']:,}"
-    names = ("name", "label", "kind", "values", "first values")
-    return text_table({name: [fact[name] for fact in facts] for name in names}, "<<<><")
+    names = ["name", "label", "kind", "values", "first values"]
+    if layout is not None:
+        names.insert(1, "positions")
+    columns = {name: [fact.get(name, "") for fact in facts] for name in names}
+    return text_table(columns, "".join(">" if name == "values" else "<" for name in names))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rpexplore.data.source import PersonRule, Source
     from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.domain import AttributeSet, Domain
+    from rpexplore.domain.record_layout import RecordLayout
     from rpexplore.privacy.budget import Budget
     from rpexplore.results.noisy_marginal import NoisyMarginal
     from rpexplore.workload.bases import CustomBasis
@@ -312,11 +313,13 @@ def source_from_options(
     *,
     stream: bool = False,
     encoding: str | None = None,
+    positions: Path | None = None,
 ) -> "Source":
     """The records: those of a path, or of a table in a database."""
     from rpexplore.data.engines.connections import connection_named
     from rpexplore.data.engines.source import DatabaseSource
     from rpexplore.data.files.source import FileSource
+    from rpexplore.domain.record_layout import RecordLayout
 
     if (data is None) == (database is None):
         got = "neither" if data is None else "both"
@@ -327,6 +330,8 @@ def source_from_options(
         raise RpexploreError("--database NAME and --table TABLE go together; give both.")
     if encoding is not None and data is None:
         raise RpexploreError("--encoding is of files; leave it out with --database.")
+    if positions is not None and data is None:
+        raise RpexploreError("--positions is of files; leave it out with --database.")
     if database is not None and table is not None:
         return DatabaseSource(connection_named(database), table, stream)
     if stream:
@@ -335,7 +340,7 @@ def source_from_options(
             "out."
         )
     assert data is not None
-    return FileSource(data, encoding)
+    return FileSource(data, encoding, positions and RecordLayout.load(positions))
 
 
 def person_rule_from_options(
@@ -412,11 +417,15 @@ def with_groups(domain: "Domain", options: Sequence[str], encoding: str | None =
 
 
 def with_public_values(
-    domain: "Domain", options: Sequence[str], encoding: str | None = None
+    domain: "Domain",
+    options: Sequence[str],
+    encoding: str | None = None,
+    layout: "RecordLayout | None" = None,
 ) -> "Domain":
     """The domain with values that occur in records, of options such as region=records.csv.
 
     Attributes that it has not yet are added; the others get these values in place of theirs.
+    layout: of files of fixed width
     """
     if not options:
         return domain
@@ -424,6 +433,7 @@ def with_public_values(
     from dataclasses import replace
 
     from rpexplore.data.files.columns import read_column_values
+    from rpexplore.data.files.source import file_kind
     from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.categories import Categories
     from rpexplore.domain.domain import label_from_records
@@ -435,7 +445,8 @@ def with_public_values(
                 f"--public-values {option!r} must be an attribute, =, and a file of records, such "
                 "as region=records.csv."
             )
-        read = read_column_values(file, [name], encoding=encoding)
+        of_file = layout if file_kind(file) == "fixed" else None
+        read = read_column_values(file, [name], encoding=encoding, layout=of_file)
         if name in read.refused:
             raise DomainError(
                 f"The values of {name!r} are not taken from {file!r}: {read.refused[name]}; list "

@@ -132,7 +132,7 @@ def _forecast_text(plan: "Plan", outcome: "Outcome | None") -> str:
         sentences = [describe_forecast(plan.forecast)]
     else:
         frame, sentences = outcome.by_order(), list(outcome.sentences)
-    columns = outcome_columns(frame, "attributes")
+    columns = outcome_columns(frame, "attributes", plan.budget.counted)
     table = text_table({str(name): column.tolist() for name, column in columns.items()})
     return "\n".join([table, "", *sentences])
 

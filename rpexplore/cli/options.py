@@ -125,8 +125,8 @@ _PRESET_CATEGORY = (
     "more."
 )
 _DATA = (
-    "The records, one row a record: a .csv or .parquet file, one of SPSS, Stata or SAS, or a "
-    "folder of such, in parts such as year=2026/ where these are columns."
+    "The records, one row a record: a .csv or .parquet file, one of fixed width (--positions), of "
+    "SPSS, Stata or SAS, or a folder of such, in parts such as year=2026/ where these are columns."
 )
 _DATABASE = (
     "Instead of DATA: the name of a connection to a database, which an environment variable of "
@@ -477,6 +477,12 @@ Stream = Annotated[bool, flag("--stream", _STREAM)]
 Encoding = Annotated[
     str | None,
     option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as a byte order mark says."),
+]
+Positions = Annotated[
+    Path | None,
+    option(
+        "FILE", "A DDI codebook (.xml) with the positions of columns, where DATA has fixed width."
+    ),
 ]
 EncodingOfCodebook = Annotated[
     str | None,

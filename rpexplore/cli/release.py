@@ -24,6 +24,7 @@ def release(
     table: options.DatabaseTable = None,
     stream: options.Stream = False,
     encoding: options.Encoding = None,
+    positions: options.Positions = None,
     missing_values: options.MissingValues = None,
     unknown_values: options.UnknownValues = None,
     person_id: options.PersonId = None,
@@ -78,7 +79,7 @@ def release(
         )
     if resume and not goes_on:
         given = {"DATA": data, "--database": database, "PLAN": plan_file, "--limit-rho": limit_rho}
-        given |= {"--approval": approval, "--encoding": encoding}
+        given |= {"--approval": approval, "--encoding": encoding, "--positions": positions}
         flags = {
             "--dry-run": dry_run,
             "--escape-formulas": escape_formulas,
@@ -107,7 +108,9 @@ def release(
     check_new(out, drawn=NOTE)  # before anything is announced
     if pilot_only:
         refuse_without_pilot(loaded, out)
-    source = inputs.source_from_options(data, database, table, stream=stream, encoding=encoding)
+    source = inputs.source_from_options(
+        data, database, table, stream=stream, encoding=encoding, positions=positions
+    )
     run_options = {
         **{
             option: inputs.texts_by_attribute(

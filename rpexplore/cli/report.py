@@ -45,7 +45,7 @@ def schema(
     """Show or convert a codebook: its attributes and areas."""
     from rpexplore.cli import codebooks
     from rpexplore.common.text import describe_count, plural
-    from rpexplore.domain.codebook_remarks import remarks_on_codebook
+    from rpexplore.domain.codebook_remarks import layout_of_codebook, remarks_on_codebook
     from rpexplore.domain.domain import describe_attributes_from_records
     from rpexplore.domain.values import describe_combinations
 
@@ -55,11 +55,13 @@ def schema(
             codebook, areas, level_names, separator, lengths,
             resource=resource, columns=roles, encoding=encoding, language=language,
         )  # fmt: skip
-    domain = inputs.with_public_values(domain, public_values or [], encoding)
+    layout, remark_on_layout = layout_of_codebook(codebook)
+    domain = inputs.with_public_values(domain, public_values or [], encoding, layout)
     domain = inputs.with_not_stated(domain, not_stated or [])
     domain = inputs.with_groups(domain, groups or [], encoding)
     domain = inputs.with_recodes(domain, recode or [], encoding)
     remarks = [] if tree is not None else remarks_on_codebook(codebook, resource, roles)
+    remarks += [remark_on_layout] if remark_on_layout else []
     if tree is not None and out is not None:
         remarks = [f"The areas are not in {out}; name their file to plan, by --areas."]
     if names := describe_attributes_from_records(domain):
@@ -73,7 +75,7 @@ def schema(
     cells = domain.n_cells
     count, cell_count = plural(len(domain), "attribute"), describe_count(cells)
     text = (
-        f"{codebooks.attribute_table(domain)}\n\n"
+        f"{codebooks.attribute_table(domain, layout)}\n\n"
         f"{count}; one table of all together would have {cell_count} cells."
     )
     if domain.impossible:
@@ -85,7 +87,7 @@ def schema(
     if out is not None:
         text += f"\nWritten to {out}"
     facts = {
-        "attributes": codebooks.attribute_facts(domain),
+        "attributes": codebooks.attribute_facts(domain, layout),
         # Python neither writes nor reads integers of more than 4,300 digits.
         "cells": cells if cells < _LARGEST_IN_JSON else cell_count,
         "impossible": [dict(combination.selections) for combination in domain.impossible],

@@ -227,9 +227,9 @@ def weight_note(source: "Source", domain: Domain) -> str:
     if not weight or any(domain.names[index] == weight for index in domain.weights):
         return ""
     return (
-        f"The records are saved with the case weight {weight!r}, by which SPSS weights its tables; "
-        "here each record counts once, whatever its weight. (Weighted counts are planned with "
-        f"--weight-column {weight} --max-weight M.)"
+        f"The records have the case weight {weight!r}, by which statistics packages weight their "
+        "tables; here each record counts once, whatever its weight. (Weighted counts are planned "
+        f"with --weight-column {weight} --max-weight M.)"
     )
 
 
@@ -289,7 +289,8 @@ class Source(Protocol):
 
     @property
     def case_weight(self) -> str:
-        """The column by which the records say that they are weighted (SPSS); "" for none."""
+        """The column by which the records are weighted, as their file (SPSS) or the codebook with
+        their positions (DDI) says; "" for none."""
         return ""
 
     def columns(self) -> tuple[str, ...]:

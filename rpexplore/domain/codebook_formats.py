@@ -289,7 +289,14 @@ def variables_of_ddi(content: bytes, name: str, language: str = "") -> list[Vari
 
     Raises `DomainError` for what is no DDI-Codebook, has no variable, or declares entities.
     """
-    reader = _Reader(name, language)
+    reader = DdiReader(name, language)
+    read_ddi(content, reader)
+    return [_variable(said) for said in reader.variables]
+
+
+def read_ddi(content: bytes, reader: "DdiReader") -> None:
+    """Let a reader take what it wants of the codebook; raises as `variables_of_ddi`."""
+    name = reader.name
     # Nothing outside is ever opened: expat leaves that to a handler, and here is none.
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
@@ -306,7 +313,6 @@ def variables_of_ddi(content: bytes, name: str, language: str = "") -> list[Vari
         raise DomainError(f"{name} is in an unknown encoding; save it in UTF-8.") from None
     if not reader.variables:
         raise DomainError(f"{name} describes no variables; export it with the part dataDscr.")
-    return [_variable(said) for said in reader.variables]
 
 
 @dataclass
@@ -330,13 +336,13 @@ class _Said:
     missing_ranges: list[tuple[str, bool, str, bool]] = field(default_factory=list)
 
 
-class _Reader:
+class DdiReader:
     """Takes the variables from the events of a parser."""
 
     def __init__(self, name: str, language: str) -> None:
         self.variables: list[_Said] = []
-        self._name = name
-        self._path: list[str] = []  # names of the open elements, without their namespaces
+        self.name = name
+        self.path: list[str] = []  # names of the open elements, without their namespaces
         self._text: list[str] | None = None  # of an element whose text is wanted
         self._value, self._label, self._is_missing, self._id = "", "", False, ""
         self._members: list[str] = []  # IDs of what is in a group
@@ -344,19 +350,19 @@ class _Reader:
 
     def refuse_entity(self, *_: object) -> None:
         raise DomainError(
-            f"{self._name} declares entities, which a codebook does not need and which can be made "
+            f"{self.name} declares entities, which a codebook does not need and which can be made "
             "to exhaust memory or to read other files; save it without them."
         )
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         element = tag.rpartition(" ")[2]
-        if not self._path and element not in (ROOT, "OAI-PMH"):  # as archives send it
+        if not self.path and element not in (ROOT, "OAI-PMH"):  # as archives send it
             raise DomainError(
-                f"{self._name} is XML, but no DDI-Codebook: it begins with {shown(element)} "
+                f"{self.name} is XML, but no DDI-Codebook: it begins with {shown(element)} "
                 f"instead of {ROOT}; export it as DDI-Codebook 2.5."
             )
-        self._path.append(element)
-        match self._path[-2:]:
+        self.path.append(element)
+        match self.path[-2:]:
             case [_, "var"]:
                 name = attributes.get("name") or attributes.get("ID", "")
                 is_weight = attributes.get("wgt") == "wgt"
@@ -366,9 +372,9 @@ class _Reader:
                 self._is_missing = attributes.get("missing", "").upper() in ("Y", "YES", "TRUE")
                 listed = f"{attributes.get('catgry', '')} {attributes.get('catGrp', '')}"
                 self._members = listed.split()
-            case ["invalrng", "item"] if "var" in self._path:
+            case ["invalrng", "item"] if "var" in self.path:
                 self.variables[-1].missing.append(attributes.get("VALUE", ""))
-            case ["invalrng", "range"] if "var" in self._path:
+            case ["invalrng", "range"] if "var" in self.path:
                 first, last = attributes.get("min"), attributes.get("max")
                 ends = (
                     first or attributes.get("minExclusive", "-inf"), first is not None,
@@ -387,8 +393,8 @@ class _Reader:
             self._text.append(text)
 
     def end(self, _: str) -> None:
-        path = self._path[-2:]
-        self._path.pop()
+        path = self.path[-2:]
+        self.path.pop()
         text = "".join(self._text or ())
         match path:
             # Of labels in several languages the wanted one is taken, or else the first.

@@ -7,6 +7,8 @@ from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.numbers import shown
 from rpexplore.common.spreadsheets import spreadsheet_kind
 from rpexplore.domain.codebook_formats import dictionary_kind, draft_of_file
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.record_layout import RecordLayout, layout_of_ddi
 from rpexplore.domain.stated_schema import schema_in_json
 from rpexplore.errors import DomainError
 
@@ -51,6 +53,34 @@ def remarks_on_codebook(
     if draft.without_values:
         remarks.append(describe_left_out(draft.without_values, is_draft=True))
     return remarks
+
+
+def layout_of_codebook(path: Path) -> tuple[RecordLayout | None, str]:
+    """Where the columns of records are, where a DDI codebook says so, and a sentence about it.
+
+    The sentence names those that are no attributes, or says why records cannot be read; "" for a
+    codebook without positions.
+    """
+    name = f"The codebook {str(path)!r}"
+    if path.suffix.lower() != ".xml":
+        return None, ""
+    try:
+        layout = layout_of_ddi(file_bytes(path, name, DomainError), name)
+    except DomainError as error:
+        return None, f"Records of fixed width cannot be read by it: {error}"
+    if layout is None:
+        return None, ""
+    listed = {attribute.name for attribute in Domain.load(path)}
+    others = [
+        f"{shown(column)} {place.text}"
+        for column, place in layout.by_name.items()
+        if column not in listed
+    ]
+    more = f" Columns that are no attributes: {', '.join(others)}." if others else ""
+    return layout, (
+        f"Records of fixed width have {layout.width:,} characters a line: release them with "
+        f"--positions {path}.{more}"
+    )
 
 
 def remark_on_weights(path: Path) -> str:

@@ -9,13 +9,14 @@ one area each. The whole is called by the name of the top level.
 # pyright: reportAttributeAccessIssue=false
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.common.files import file_bytes
+from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.numbers import shown
 from rpexplore.domain.area_file import CODE, columns_of_file
 from rpexplore.domain.area_levels import RowName, text_column
@@ -71,6 +72,29 @@ def typed_area(text: str) -> str | tuple[str, ...]:
     """The codes of an area from the top, typed as "R03 > R0301", or its own code alone."""
     codes = tuple(code.strip() for code in text.split(">"))
     return codes if len(codes) > 1 else text.strip()
+
+
+@dataclass(frozen=True)
+class AreaTotals:
+    """Publicly known totals of areas, and the file that states them.
+
+    text    of the file, a CSV
+    totals  by the numbers of the areas
+    """
+
+    text: str
+    totals: Mapping[int, int]
+
+    @classmethod
+    def of_file(cls, tree: AreaTree, content: bytes, name: str) -> "AreaTotals":
+        """Those of a file; `DomainError` for what cannot be used."""
+        totals = totals_of_areas(tree, name, content)
+        return cls(utf8_text(content, f"The file {name}", DomainError), totals)
+
+    @property
+    def number(self) -> int:
+        """How many records all these areas hold."""
+        return sum(self.totals.values())
 
 
 def totals_of_areas(

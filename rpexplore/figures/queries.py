@@ -162,17 +162,18 @@ def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
 _WIDE = "wide"
 
 
-def scenario_rows(frame: pd.DataFrame, record_nouns: Sequence[str]) -> str:
+def scenario_rows(frame: pd.DataFrame, record_nouns: Sequence[str], whom: str = "people") -> str:
     """A table of HTML, one row a scenario: what it gives for the tables that all have.
 
-    frame: of `analysis.scenarios.shared_tables.outcomes`. record_nouns: what each scenario counts
+    frame: of `analysis.scenarios.shared_tables.outcomes`. record_nouns: what each scenario
+    counts. whom: the word for those who are in good cells
     """
     has_shares = not np.isnan(frame["people_median"].to_numpy()).all()
     has_targets = sum(frame["targets"].tolist()) > 0
     heads = [("Scenario", ""), ("budget", _WIDE), ("median table, 95 %", "")]
     heads += [("least accurate table, 95 %", _WIDE)]
     heads += [("targets", "")] if has_targets else []
-    heads += [("people in good cells", "")] if has_shares else []
+    heads += [(f"{whom} in good cells", "")] if has_shares else []
     head = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in heads)
     body = []
     for row, noun in zip(frame.to_dict("records"), record_nouns, strict=True):

@@ -98,11 +98,17 @@ def refuse_indistinct(
     if budget.distinct is None:
         return
     amounts = [domain.names[index] for index in domain.amounts if domain.names[index] in columns]
-    what = f"sums of {amounts[0]!r}" if amounts else "tables in areas" if "areas" in kinds else ""
-    if what:
+    if "areas" in kinds:
         raise PlanError(
             f"Distinct values of {budget.distinct!r} are counted in tables and own counts, and not "
-            f"in {what}; leave these out, or count records."
+            "in tables in areas, as a run can see that the records of one agree in their "
+            "attributes, and not that they agree in their areas; leave the areas out, or count "
+            "records."
+        )
+    if amounts:
+        raise PlanError(
+            f"Distinct values of {budget.distinct!r} are counted in tables and own counts, and not "
+            f"in sums of {amounts[0]!r}; leave these out, or count records."
         )
 
 

@@ -277,11 +277,13 @@ def areas_again(plan: AreaPlan, scenario: Scenario) -> Reproduction:
     if study is None:
         raise PlanError("The scenario has no areas; give the one that the plan was made from.")
     loss = source_of_loss(study.loss)
-    options = _options(study)
+    weighted = scenario.planned_areas
+    is_weighted = weighted is not None and weighted != study
+    options = None if is_weighted else _options(study)
     return Reproduction(
         asked="areas()",
         settings={"loss": loss, **({"uniform_levels": "True"} if study.uniform else {})},
-        definitions=_areas_definitions(study),
+        definitions=_areas_definitions(study, _weighting(scenario) if is_weighted else None),
         verb=[] if options is None else ["rpexplore", "plan", study.filename],
         options=options or [],
         files={
@@ -293,7 +295,30 @@ def areas_again(plan: AreaPlan, scenario: Scenario) -> Reproduction:
     )
 
 
-def _areas_definitions(study: AreaStudy) -> str:
+def _weighting(scenario: Scenario) -> tuple[Attribute, str]:
+    """The attribute that weights the tables in areas, and the source of the weighted workload."""
+    study, weighted = scenario.areas, scenario.planned_areas
+    assert study is not None
+    assert weighted is not None
+    before, after = (
+        [table for tables in asked.tables.values() for table in tables.tables]
+        for asked in (study, weighted)
+    )
+    stay = [table for table in dict.fromkeys(before) if table in after]
+    name = scenario.request.weighted_by
+    more = [f"unweighted=[{', '.join(map(literal, stay))}]"] if stay else []
+    return scenario.domain[name], call(".weighted_by", [literal(name), *more])
+
+
+def _areas_definitions(study: AreaStudy, weighting: tuple[Attribute, str] | None = None) -> str:
+    weights, weighted = weighting or (None, "")
+    added = ""
+    if weights is not None and weights.name not in study.domain.names:
+        added = (
+            f"    weights = {_attribute(weights)}\n"
+            "    domain = rp.Domain((*book.domain, weights), book.domain.impossible)\n"
+            "    book = rp.AreaCodebook(book.name, book.tree, domain)\n"
+        )
     lists: dict[str, str] = {}  # the source of tables -> what they are called
     for tables in study.tables.values():
         lists.setdefault(_areas_tables(tables), f"tables_{len(lists) + 1}")
@@ -309,9 +334,9 @@ def _areas_definitions(study: AreaStudy) -> str:
         "def areas() -> rp.AreaWorkload:\n"
         '    """The tables of every level of areas."""\n'
         f"    book = rp.AreaCodebook.load({literal(study.filename)})\n"
-        f"{named}"
+        f"{added}{named}"
         f"    levels = {{\n{''.join(levels)}    }}\n"
-        "    return rp.AreaWorkload.of_levels(book.tree, levels)\n"
+        f"    return rp.AreaWorkload.of_levels(book.tree, levels){weighted}\n"
     )
 
 

@@ -9,12 +9,19 @@ from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.domain import except_from_records
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import csv_of_expected_counts, csv_of_public_table
+from rpexplore.domain.named_areas import AreaTotals
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.reports.recipe import printable
 from rpexplore.reports.report import Report, html, pdf, report
-from rpexplore.reports.script import command_lines, public_files, python_script, reproductions
+from rpexplore.reports.script import (
+    AREA_TOTALS,
+    command_lines,
+    public_files,
+    python_script,
+    reproductions,
+)
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.codebook_import import survey_named_after
 from rpexplore.scenarios.scenario import Scenario
@@ -29,6 +36,7 @@ _PURPOSES = {
     "scenario.json": "the choices behind the plan; the app can open it",
     "commands.txt": "this file: the same from a command line, in this folder",
     "expected.csv": "public counts, by which the report says what is publishable",
+    AREA_TOTALS: "publicly known totals of areas, on which forecast and errors rest",
     "board.json": "comments, open questions and decision, as they are in the report",
 }
 
@@ -40,10 +48,11 @@ def bundle(
     approvals: Sequence[Approval] = (),
     expected: ExpectedCounts | None = None,
     area_guesses: pd.DataFrame | None = None,
+    area_totals: AreaTotals | None = None,
 ) -> bytes:
     """The zip file of a plan and the scenario it was made from; the same bytes every time.
 
-    rehearsal, approvals, expected, area_guesses: for the report, as of `contents_of`
+    rehearsal, approvals, expected, area_guesses, area_totals: for the report, as of `contents_of`
     """
     parts, given = reproductions(plan, scenario), approval_files(approvals)
     of_parts = {name: file for part in parts.values() for name, file in part.files.items()}
@@ -52,13 +61,16 @@ def bundle(
     kept = scenario if plan.part("areas") else scenario.replaced(areas=None)
     texts = {
         "plan.json": plan.text,
-        "report.html": report_html(plan, scenario, rehearsal, approvals, expected, area_guesses),
+        "report.html": report_html(
+            plan, scenario, rehearsal, approvals, expected, area_guesses, area_totals
+        ),
         **({"tables.csv": of_parts["tables.csv"].text} if tables else {}),
         "codebook.json": plan.domain.text("codebook.json"),
         "plan.py": python_script(plan, scenario),
         "scenario.json": kept.text(),
         "commands.txt": "",  # last, as it names all others
         **_of_the_report(plan, scenario, expected),
+        **({} if area_totals is None else {AREA_TOTALS: area_totals.text}),
         **{name: file.text for name, file in of_parts.items() if name != "tables.csv"},
         **given,
     }
@@ -82,6 +94,7 @@ def bundle(
         survey=_survey(plan, scenario),
         expected=expected,
         board=_board(plan, scenario),
+        has_area_totals=area_totals is not None,
     )
     texts["commands.txt"] = readme + commands
     return zip_of({**{name: text.encode() for name, text in texts.items()}, **companions})
@@ -132,11 +145,12 @@ def contents_of(
     approvals: Sequence[Approval] = (),
     expected: ExpectedCounts | None = None,
     area_guesses: pd.DataFrame | None = None,
+    area_totals: AreaTotals | None = None,
 ) -> Report:
     """The contents of the report on a scenario's plan.
 
     expected: counts for it, if they are not the scenario's. area_guesses: the errors of best
-    guesses to expect, of `results.estimates.area_guess_errors`
+    guesses to expect, of `results.estimates.area_guess_errors`. area_totals: publicly known ones
     """
     return report(
         plan,
@@ -152,6 +166,7 @@ def contents_of(
         board=_board(plan, scenario),
         approvals=approvals,
         area_guesses=area_guesses,
+        area_totals=None if area_totals is None else area_totals.totals,
         public=scenario.public_tables if public_files(plan, scenario) else None,
     )
 
@@ -163,9 +178,12 @@ def report_html(
     approvals: Sequence[Approval] = (),
     expected: ExpectedCounts | None = None,
     area_guesses: pd.DataFrame | None = None,
+    area_totals: AreaTotals | None = None,
 ) -> str:
     """The report on a scenario's plan as HTML."""
-    return html(contents_of(plan, scenario, rehearsal, approvals, expected, area_guesses))
+    return html(
+        contents_of(plan, scenario, rehearsal, approvals, expected, area_guesses, area_totals)
+    )
 
 
 def report_pdf(
@@ -175,6 +193,9 @@ def report_pdf(
     approvals: Sequence[Approval] = (),
     expected: ExpectedCounts | None = None,
     area_guesses: pd.DataFrame | None = None,
+    area_totals: AreaTotals | None = None,
 ) -> bytes:
     """The report on a scenario's plan as PDF."""
-    return pdf(contents_of(plan, scenario, rehearsal, approvals, expected, area_guesses))
+    return pdf(
+        contents_of(plan, scenario, rehearsal, approvals, expected, area_guesses, area_totals)
+    )

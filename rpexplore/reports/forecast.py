@@ -38,11 +38,14 @@ def forecast_of(plan: TablePlan, given: Given) -> Forecast | str:
     return made if made.n_tables else f"Not known: left out are {LEFT_OUT}."
 
 
-def forecast_row(made: Forecast | str, kept: StatedForecast | None) -> FrontRow:
-    """The headline on the first page; by the forecast that the plan keeps, where there is one."""
+def forecast_row(made: Forecast | str, kept: StatedForecast | None, whom: str) -> FrontRow:
+    """The headline on the first page; by the forecast that the plan keeps, where there is one.
+
+    whom: the word for those whom the tables count
+    """
     if kept is not None:
         people = Range(*kept.all.people).text(describe_share)
-        return f"Forecast: {people} of people in good cells", describe_forecast(kept)
+        return f"Forecast: {people} of {whom} in good cells", describe_forecast(kept)
     if isinstance(made, str):
         return "Forecast", made
     people = made.people.text(describe_share)
@@ -77,21 +80,25 @@ def forecast_sections(plan: Plan, outcome: Outcome | None) -> list[Section]:
     forecast, tables = plan.forecast, plan.part("tables")
     if forecast is None or tables is None:
         return []
+    whom = plan.budget.counted
     rule = (
         f"A cell is good if its coefficient of variation is at most {100 * forecast.limit:g} %; a "
-        f"table meets the rule if {describe_share(forecast.share)} of its {plan.budget.counted} "
-        "are in good cells."
+        f"table meets the rule if {describe_share(forecast.share)} of its {whom} are in "
+        "good cells."
     )
     if outcome is None:
         frame = forecast_by_order(forecast, tables.workload)
         said = f"{describe_forecast(forecast)} No record was looked at for it."
-        return [Section("Forecast", (said, rule), (Numbers(outcome_columns(frame, "attributes")),))]
-    numbers = [Numbers(outcome_columns(outcome.by_order(), "attributes"))]
+        return [
+            Section(
+                "Forecast", (said, rule), (Numbers(outcome_columns(frame, "attributes", whom)),)
+            )
+        ]
+    numbers = [Numbers(outcome_columns(outcome.by_order(), "attributes", whom))]
     by_table = outcome.tables().head(_MOST_TABLES)
     if len(by_table):
-        whom = plan.budget.counted
         title = f"Tables with the fewest {whom} in good cells beside their forecast"
-        numbers.append(Numbers(outcome_columns(by_table, "table"), title=title))
+        numbers.append(Numbers(outcome_columns(by_table, "table", whom), title=title))
     return [Section("Forecast and outcome", (*outcome.sentences, rule), numbers)]
 
 

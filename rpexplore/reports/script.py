@@ -104,6 +104,8 @@ def _comment(*texts: str) -> str:
 
 
 _RECORD_NOUN = "records"
+AREA_TOTALS = "area-totals.csv"
+"""The file of a bundle with publicly known totals of areas."""
 
 
 _EACH = {
@@ -144,11 +146,13 @@ def command_lines(
     survey: str | None = None,
     expected: ExpectedCounts | None = None,
     board: BoardNotes | None = None,
+    has_area_totals: bool = False,
 ) -> str:
     """The verbs for a scenario's plan, ready for a shell in the folder of the bundle.
 
     rehearsed: whether the report has a rehearsal of smooth tables. approvals: files of those that
-    it names. survey, expected, board: of the report, if they are not the scenario's
+    it names. survey, expected, board: of the report, if they are not the scenario's.
+    has_area_totals: whether it rests on publicly known totals of areas
     """
     parts, whole = reproductions(plan, scenario), Plan.of(plan)
     report = ["rpexplore", "report", "plan.json", "--out", "made.html"]
@@ -162,6 +166,7 @@ def command_lines(
         report += ["--record-noun", scenario.record_noun]
     counts = scenario.expected if expected is None else expected
     report += _expected_counts(counts, scenario.cv_limit)
+    report += ["--expected-areas", AREA_TOTALS] if has_area_totals else []
     for name in public_files(plan, scenario):
         report += ["--public", name]
     design = scenario.design_in_use if plan.part("tables") else None

@@ -58,7 +58,9 @@ def tables_report(plan: TablePlan, given: Given) -> PartReport:
     if isinstance(made, Forecast):
         sections.append(forecast_section(made))
     sections += [targets(plan, given.request), readings(given.request, given.rehearsal, noun)]
-    return PartReport(_front(plan, given, forecast_row(made, given.kept)), sections)
+    return PartReport(
+        _front(plan, given, forecast_row(made, given.kept, plan.budget.counted)), sections
+    )
 
 
 def _front(plan: TablePlan, given: Given, forecast: FrontRow) -> list[FrontRow]:

@@ -19,10 +19,11 @@ from rpexplore.common.json_fields import (
     sha256_of,
     text_of,
 )
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.domain.area_tree import MAX_AREAS
 from rpexplore.domain.area_tree_file import AreaTreeReference, ReadTreeFile
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.domain import Attribute, Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.areas.area_plan_file import loss_of_areas
@@ -147,6 +148,37 @@ class AreaStudy:
         return self if self.expected is None else replace(self, expected=None)
 
     # ---- changes
+
+    def weighted_by(self, weights: Attribute, unweighted: Iterable[Table] = ()) -> "AreaStudy":
+        """With its tables weighted by this attribute, which joins the others where it is new.
+
+        unweighted: tables that stay as they are, on all levels that have them
+
+        Raises:
+            WorkloadError: If the others have it with other values.
+        """
+        own = self.domain[weights.name].values if weights.name in self.domain.names else None
+        if own is not None and own != weights.values:
+            own_text, text = (
+                values.description if isinstance(values, Amounts) else "no weights"
+                for values in (own, weights.values)
+            )
+            raise WorkloadError(
+                f"Tables are weighted by {weights.name!r} ({text}), which the codebook of areas "
+                f"has with other values ({own_text}); give both codebooks the same, or make a "
+                "plan of each."
+            )
+
+        def weighted(tables: Workload) -> Workload:
+            if own is None:
+                domain = Domain((*tables.domain, weights), tables.domain.impossible)
+                tables = replace(tables, domain=domain, bases=(*tables.bases, ()))
+            stay = [table for table in unweighted if set(table) <= set(tables.domain.names)]
+            stay = [one for one in stay if tables.find(tables.domain.positions(one)) is not None]
+            return tables.weighted_by(weights.name, unweighted=stay)
+
+        asked = {level: weighted(tables) for level, tables in self.tables.items()}
+        return replace(self, domain=next(iter(asked.values())).domain, tables=asked)
 
     def with_preset(self, preset: str) -> "AreaStudy":
         """With the tables of one of `PRESETS`; raises `WorkloadError` if it does not fit."""

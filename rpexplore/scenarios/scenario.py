@@ -61,6 +61,7 @@ NAME_LENGTH = 60  # also of a survey
 NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 MOST_PUBLIC_TABLES = 100
+RECORDS = "records"  # what they are called where nobody has said what they are
 
 _LEFT_OUT_EMPTY = (
     "survey", "board", "areas", "asks_for_tables", "shares", "counts_objective", "free_counts",
@@ -115,7 +116,7 @@ class Scenario:
     request: WorkloadRequest = field(default_factory=WorkloadRequest)
     loss: Loss = field(default_factory=SumOfVariances)
     budget: Budget = field(default_factory=lambda: Budget(rho="0.1"))
-    record_noun: str = "records"
+    record_noun: str = RECORDS
     name: str = "Scenario 1"
     note: str = ""
     expected: ExpectedCounts | None = None
@@ -176,7 +177,7 @@ class Scenario:
             )
 
     @classmethod
-    def of_plan(cls, plan: TablePlan, record_noun: str = "records") -> "Scenario":
+    def of_plan(cls, plan: TablePlan, record_noun: str = RECORDS) -> "Scenario":
         """The inputs that a plan was made from."""
         workload = plan.workload
         return cls(
@@ -231,6 +232,11 @@ class Scenario:
         return changed
 
     @property
+    def counted(self) -> str:
+        """The word for those whom tables count: what the records are, else who is protected."""
+        return self.budget.counted if self.record_noun == RECORDS else self.record_noun
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of parts that its plan has, in the order of a plan.
 
@@ -240,6 +246,18 @@ class Scenario:
         beside = tuple(kind for kind, asked in others.items() if asked is not None)
         has_tables = self.asks_for_tables and (len(self.domain) > 0 or not beside)
         return ("tables", *beside) if has_tables else beside
+
+    @cached_property
+    def planned_areas(self) -> AreaStudy | None:
+        """The areas as they are planned: weighted as the tables are, where these are weighted.
+
+        Tables that stay unweighted stay so in areas. Raises `WorkloadError` where the codebook of
+        areas has the weights with other values.
+        """
+        asked, weights = self.areas, self.request.weighted_by
+        if asked is None or not weights or "tables" not in self.kinds:
+            return asked
+        return asked.weighted_by(self.domain[weights], self.request.unweighted)
 
     @property
     def design_in_use(self) -> SurveyDesign | None:
@@ -346,8 +364,8 @@ class Scenario:
         return lambda budget: solved.at(budget, self.rules_in_use)
 
     def _areas_at(self, first: Budget) -> AtBudget:
-        assert self.areas is not None
-        asked = self.areas
+        asked = self.planned_areas
+        assert asked is not None
         found = plan_areas(
             asked.workload, loss=asked.loss, budget=first, uniform_levels=asked.uniform
         )

@@ -360,7 +360,7 @@ def _forecast(plan: TablePlan, scenario: Scenario, keep: Keep) -> str:
 
 def _forecast_in_areas(plan: AreaPlan, scenario: Scenario, keep: Keep) -> str:
     try:
-        study = scenario.areas
+        study = scenario.planned_areas
         public = None if study is None else public_of_areas(scenario, study)
         if public is None:
             return "none without expected counts"

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import reduce
@@ -51,6 +51,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+# As other options have it: 16..64, 65.., ..15.
+_RANGE = re.compile(r"(?P<low>[-+−]?[0-9]*(?:\.[0-9]+)?)\.\.(?P<high>[-+−]?[0-9]*(?:\.[0-9]+)?)")
 _SAME_SIGN = {
     "=": "==", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">=", "&": "and", "&&": "and",
     "|": "or", "||": "or", "!": "not", "~": "not", "¬": "not", "[": "(", "]": ")",
@@ -85,6 +87,8 @@ def tokens_of(text: str) -> list[Token]:
         if text[start].isspace():
             start += 1
             continue
+        if (range_ := _RANGE.match(text, start)) is not None:
+            raise _range_refused(range_, tokens)
         match = _TOKEN.match(text, start)
         if match is None:
             raise _unreadable(text, start)
@@ -143,6 +147,16 @@ def _number(start: int, written: str) -> Decimal:
         raise refused(
             token, "the number must be one that can be computed with; write a usual one"
         ) from None
+
+
+def _range_refused(match: re.Match[str], before: Sequence[Token]) -> WorkloadError:
+    """The refusal of 16..64, and what is written in its place; before: the tokens so far."""
+    name = next((text_of_name(str(one.meaning)) for one in before[::-1] if one.kind == NAME), "age")
+    limits = (">=", match["low"]), ("<=", match["high"])
+    said = " & ".join(f"{name} {sign} {limit}" for sign, limit in limits if limit)
+    token = Token(VALUE, match.start(), match[0], match[0])
+    reason = "a range stands in no condition; compare with its ends"
+    return refused(token, f"{reason}: {said}" if said else f"{reason}, as in 16 <= age <= 64")
 
 
 def _unreadable(text: str, start: int) -> WorkloadError:

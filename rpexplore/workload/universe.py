@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from math import inf, nextafter
+from operator import ge, gt, le, lt
 
 from rpexplore.common.numbers import shown
 from rpexplore.domain.attribute import Attribute
@@ -22,6 +23,7 @@ from rpexplore.domain.universe import Comparison, Joined, Universe
 from rpexplore.domain.values import index_by_value
 from rpexplore.errors import DomainError
 from rpexplore.workload.conditions import MAX_DEPTH, NAME, VALUE, Token, refused, tokens_of
+from rpexplore.workload.value_comparisons import numbers_of_categories
 
 _MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _LIMIT = sys.float_info.max
@@ -223,12 +225,11 @@ def _attribute(
         attribute = Attribute(name, Dates(edges=listed, format=form, missing=missing))
         return attribute, [_fulfilling(one, days, places) for one in stated]
     if isinstance(of_known, Categories) or not are_numbers:
-        for one in stated:
-            if one.operator not in ("==", "!="):
+        by_size = [one for one in stated if one.operator not in ("==", "!=")]
+        for one in by_size:
+            if not isinstance(of_known, Categories) or isinstance(one.values[0], str):
                 raise refused(
-                    one.token,
-                    f"{shown(name)} has categories, which are compared by = and in; list those "
-                    "that are meant",
+                    one.token, f"texts of {shown(name)} are compared by = and in, numbers by size"
                 )
         texts = {value: _text(value) for value in values}
         if known is None:
@@ -243,13 +244,18 @@ def _attribute(
         codes = index_by_value(attribute)
         for one in stated:
             for value in one.values:
-                if texts[value] not in codes:
+                if one not in by_size and texts[value] not in codes:
                     raise refused(
                         one.token,
                         f"{shown(texts[value])} is no value of {shown(name)}; write one as in the "
                         "codebook",
                     )
-        return attribute, [frozenset(codes[texts[v]] for v in one.values) for one in stated]
+        return attribute, [
+            _by_size(attribute, one)
+            if one in by_size
+            else frozenset(codes[texts[v]] for v in one.values)
+            for one in stated
+        ]
     numbers = {value: float(value) for value in values}
     for one in stated:
         for value in one.values:
@@ -275,6 +281,13 @@ def _attribute(
 def _needing_split(stated: Sequence[_Stated]) -> "set[Decimal | str]":
     """Values that have to be told from the next larger one."""
     return {v for one in stated if one.operator not in ("<", ">=") for v in one.values}
+
+
+def _by_size(attribute: Attribute, one: _Stated) -> frozenset[int]:
+    """The categories, all of them numbers, that are below or above one."""
+    fulfil = {"<": lt, "<=": le, ">": gt, ">=": ge}[one.operator]
+    numbers = numbers_of_categories(attribute)
+    return frozenset(code for code, number in enumerate(numbers) if fulfil(number, one.values[0]))
 
 
 def _fulfilling(

@@ -123,7 +123,7 @@ def _categories_by_number(values: Categories) -> dict[Decimal, list[int]]:
 
 def _ordered(attribute: Attribute, operator: str, value: Value) -> np.ndarray:
     values = attribute.values
-    numbers = _numbers_of_categories(attribute) if isinstance(values, Categories) else None
+    numbers = numbers_of_categories(attribute) if isinstance(values, Categories) else None
     if isinstance(values, Dates):
         value = _ordinal(attribute, operator, value, is_last=operator in ("<=", ">"))
     if isinstance(value, str):
@@ -183,7 +183,7 @@ def bounds(attribute: Attribute) -> tuple[list[Decimal], list[Decimal], list[boo
 
 
 @lru_cache(maxsize=64)
-def _numbers_of_categories(attribute: Attribute) -> list[Decimal]:
+def numbers_of_categories(attribute: Attribute) -> list[Decimal]:
     """The categories as numbers; refused where they are none, or their labels are other ones."""
     values = attribute.values
     assert isinstance(values, Categories)

@@ -61,7 +61,7 @@ def released(tmp_path_factory):
     plan = rp.plan(
         rp.Workload.all_up_to(domain, 2),
         loss=rp.SumOfVariances(),
-        budget=rp.Budget(epsilon="0.1", delta="1e-6"),
+        budget=rp.Budget(epsilon="0.1", delta="1e-6", unit_noun="household"),
     )
     forecast = rp.Forecast(plan, expected=len(codes))
     folder = tmp_path_factory.mktemp("released")
@@ -90,13 +90,16 @@ def test_a_release_has_its_outcome_beside_the_forecast_that_its_plan_keeps(relea
     assert row.people_forecast_median == pytest.approx(forecast.people.median, abs=1e-6)
     assert len(outcome.tables()) == len(workload)
     sentences = " ".join(outcome.sentences)
+    assert sentences.startswith("Households in good cells (CV of at most 20 %), as forecast: ")
     assert "The forecast rests on 101,190 records" in sentences
     assert "estimated from the released noisy counts" in sentences
-    assert len(outcome_columns(frame, "attributes").columns) == 8
+    columns = outcome_columns(frame, "attributes", outcome.whom).columns
+    assert len(columns) == 8
+    assert columns[2] == "households in good cells: forecast"
 
 
 def test_a_plan_without_a_forecast_has_no_outcome(released):
     forecast, _, _ = released
     frame = forecast_by_order(forecast.stated, forecast.tables_of_plan.workload)
     assert frame["tables"].tolist() == [1, 5, 10, 16]
-    assert "outcome" not in " ".join(outcome_columns(frame, "attributes").columns)
+    assert "outcome" not in " ".join(outcome_columns(frame, "attributes", "people").columns)

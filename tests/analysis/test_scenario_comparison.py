@@ -9,7 +9,7 @@ from rpexplore.analysis import scenario_comparison as comparison
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.measures import VARIANCE
 from rpexplore.analysis.published_lines import forecast_of_scenario
-from rpexplore.analysis.shared_tables import Contender
+from rpexplore.analysis.shared_tables import Contender, common_word
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.areas.area_planner import plan_areas
@@ -135,8 +135,8 @@ def test_scenarios_are_told_apart_whatever_their_names():
 
 
 def test_the_noun_is_common_or_neutral():
-    assert comparison.common_noun([PLAIN, PLAIN]) == "people"
-    assert comparison.common_noun([PLAIN, PLAIN.replaced(record_noun="households")]) == "records"
+    assert common_word(["people", "people"]) == "people"
+    assert common_word(["people", "households"]) == "records"
 
 
 def test_targets_differ_by_what_was_typed_and_by_required():

@@ -88,7 +88,7 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     pick(page, "age from", "18")
     expect(page.get_by_text("people with age 18 to 99")).to_be_visible()
     pick(page, "age to", "24")
-    subtotal = page.get_by_text(re.compile(r"people with age 18 to 24: [\d,]+ ±"))
+    subtotal = page.get_by_text(re.compile(r"People with age 18 to 24: [\d,]+ ±"))
     expect(subtotal).to_be_visible()
 
     release = TableRelease.load(tmp_path / "release")

@@ -13,6 +13,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.public_tables import PublicTable
 from rpexplore.planning.planner import optimum
+from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from tests.pages.conftest import VIEWS, plain
 from tests.pages.test_expected_counts import MARGIN
@@ -198,3 +199,24 @@ def test_the_choice_survives_a_change_of_what_is_compared(app, small):
     largest = errors_of(small, small.loss).max()
     assert session.metrics()["Least accurate table"] == f"σ = {largest:.3g}"
     assert session.segmented_control(key="plan_shown").value == EQUAL
+
+
+def test_the_records_are_called_what_they_are_on_every_page(app, small):
+    known = small.replaced(expected=ExpectedCounts.of_total(900), record_noun="households")
+    session = app("plan", known)
+    other = known.replaced(name="Other", budget=rp.Budget(rho="0.2"))
+    session.test.session_state["project"] = Project((known, other))
+    said = []
+    session.unfold("all tables")
+    for page, view in (("plan", None), ("fairness", "Good cells"), ("scenarios", None)):
+        session.open(page)
+        if view:
+            session.show("fairness", view)
+        heads = [str(list(frame.value)) for frame in session.dataframe]
+        texts = [session.texts(kind) for kind in ("markdown", "caption", "subheader")]
+        html = [one.proto.body for one in session.get("html")]
+        labels = list(session.metrics())
+        said.append(" ".join([*heads, *html, *labels, *map(plain, texts)]))
+        assert "ouseholds in good cells" in said[-1], page
+    assert not [text for text in said if "people in good" in text.lower()]
+    assert not [text for text in said if "of people" in text]

@@ -1,7 +1,8 @@
 """Who is protected, on the Data page and beside the budget of the Plan page."""
 
 from rpexplore.privacy.budget import Budget
-from tests.pages.conftest import plain
+from rpexplore.releases.finished_release import Release
+from tests.pages.conftest import confirmed_run, finish, plain, set_up
 
 
 def test_the_data_page_chooses_and_shows_what_neighbours_are(app, small):
@@ -56,3 +57,23 @@ def test_a_panel_is_chosen_on_the_data_page(app, small):
     session.radio(key="protected").set_value("A record").run()
     assert session.scenario.budget.period is None
     assert not session.exception
+
+
+def test_distinct_households_are_counted_from_the_page_data_to_the_release(app, small, tmp_path):
+    session = app("codebook", small.replaced(budget=Budget(rho="1e6")))
+    session.text_input(key="count distinct").set_value("hh_id").run()
+    assert "does not say what is counted" in plain(session.texts("error"))
+    session.text_input(key="unit noun").set_value("household").run()
+    session.text_input(key="count distinct").set_value("hh_id").run()
+    assert session.scenario.budget == Budget(rho="1e6", distinct="hh_id", unit_noun="household")
+    assert "counted once by the column 'hh_id'" in plain(session.texts("caption"))
+    people = ["hh_id,age,sex,region"] + [f"{number // 3},1,0,1" for number in range(300)]
+    (tmp_path / "people.csv").write_text("\n".join(people))
+    session.open("release")
+    set_up(session, tmp_path / "people.csv", tmp_path / "out")
+    assert "each value of the column hh_id once" in plain(session.texts("markdown"))
+    finish(confirmed_run(session))
+    assert round(Release.load(tmp_path / "out").answer().value) == 100
+    session.open("codebook").text_input(key="count distinct").set_value("").run()
+    assert session.scenario.budget == Budget(rho="1e6", unit_noun="household")
+    assert session.text_input(key="count distinct").value == ""

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import duckdb
+import pandas as pd
 import pytest
 
 import rpexplore as rp
@@ -38,6 +39,36 @@ def test_a_folder_is_released_and_its_ledger_lies_beside_it(app, records, tmp_pa
     session = set_up(app("release"), folder, tmp_path / "out")
     assert run_to_the_end(session).folder == tmp_path / "out"
     assert len(Ledger(tmp_path / "rpexplore-ledger.sqlite").account(folder).entries) == 1
+
+
+def test_records_of_fixed_width_ask_for_the_codebook_with_their_positions(app, records, tmp_path):
+    frame = pd.read_csv(records, dtype=str, keep_default_na=False)
+    fixed, codebook = records.with_name("survey.dat"), records.with_name("survey.xml")
+    fixed.write_text("".join(f"{''.join(row)}\n" for row in padded(frame)))
+    ends = frame.apply(lambda column: column.str.len().max()).cumsum()
+    places = zip(ends.shift(fill_value=0) + 1, ends, strict=True)
+    codebook.write_text(
+        "<codeBook><dataDscr>"
+        + "".join(
+            f'<var name="{name}"><location StartPos="{start}" EndPos="{end}"/></var>'
+            for name, (start, end) in zip(frame, places, strict=True)
+        )
+        + "</dataDscr></codeBook>"
+    )
+    session = set_up(app("release"), fixed)
+    assert "Choose the codebook with the positions" in plain(session.texts("info"))
+    session.text_input(key="positions path").set_value(str(records)).run()
+    assert "is no DDI codebook" in plain(session.texts("error"))
+    session.text_input(key="positions path").set_value(str(codebook)).run()
+    assert not session.error
+    session.text_input(key="output").set_value(str(tmp_path / "out")).run()
+    assert run_to_the_end(session).folder == tmp_path / "out"
+
+
+def padded(frame):
+    widths = [frame[name].str.len().max() for name in frame]
+    for row in frame.itertuples(index=False):
+        yield [text.ljust(width) for text, width in zip(row, widths, strict=True)]
 
 
 def protecting_persons(app):

@@ -3,9 +3,11 @@
 import pandas as pd
 
 import rpexplore as rp
+from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.pages.conftest import plain
+from tests.pages.test_whole_plan_sections import settled
 
 REGIONS = {"name": "region", "constraints": {"enum": ["N", "S"]}}
 SEXES = {"name": "sex", "constraints": {"enum": ["F", "M"]}}
@@ -53,3 +55,23 @@ def test_weighted_counts_of_a_release_are_shown(app, tmp_path):
     session = app("results")
     for _ in session.views_of_results(done.folder, ["w", "sex"]):
         assert "Weights below 0 count as 0, those above 40 as 40" in plain(session.texts("caption"))
+
+
+def test_areas_beside_weighted_tables_and_sums_in_areas_are_planned(app):
+    tree = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
+    income = {"name": "income", "type": "number", "bounds": [0, 1000], "decimals": 0}
+    domain = rp.Domain.from_schema({"fields": [SEXES, income]})
+    study = AreaStudy.of("areas.json", rp.AreaCodebook("home", tree, domain))
+    weighted = rp.Domain.from_schema({"fields": [SEXES, WEIGHT]})
+    request = WorkloadRequest(order=1, weighted_by="w")
+    scenario = Scenario(weighted, request, areas=study, expected=rp.ExpectedCounts.of_total(1000))
+    session = app("areas", scenario).show("areas", "Tables")
+    session.multiselect(key="levels of table").set_value(["town"]).run()
+    session.multiselect(key="table on levels").set_value(["sex", "income"]).run()
+    session.button(key="Add this table").click().run()
+    assert ("sex", "income") in session.scenario.areas.tables["town"].tables
+    said = "Sums and weighted counts cannot be forecast"
+    settled(session.show("areas", "Plan"), lambda one: said in plain(one.texts("caption")))
+    for page in ("plan", "tradeoffs", "fairness", "scenarios", "release"):
+        settled(session.open(page), lambda one: all(b.label != "Cancel" for b in one.button))
+        assert all("can be forecast" in error for error in session.texts("error")), page

@@ -1,20 +1,29 @@
 """Scenarios with areas or own counts beside tables, and with one section alone, on every page."""
 
+import io
 import json
+import shlex
 import time
+import zipfile
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import rpexplore as rp
+from rpexplore.cli.main import cli
 from rpexplore.common.json_fields import SEAL
 from rpexplore.domain.area_codebook import AreaCodebook
+from rpexplore.domain.named_areas import AreaTotals
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.losses import MaxVariance
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.finished_release import Release
+from rpexplore.reports.bundle import bundle
+from rpexplore.results.estimates.area_guess_errors import guess_errors_of
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
@@ -152,6 +161,37 @@ def test_what_one_takes_along_is_judged_by_the_counts_of_areas(app):
     assert not export.exception
     assert "each level and table in areas and each own count" in plain(session.texts("caption"))
     assert "two Parquet files" in plain(session.texts("caption"))
+
+
+def test_known_totals_of_areas_are_in_forecast_and_report(app, tmp_path, monkeypatch):
+    alone = WITH_AREAS.replaced(asks_for_tables=False)
+    session = app("areas", alone).show("areas", "Plan")
+    box = session.file_uploader(key="file of area totals")
+    box.set_value([("t.csv", b"region,total\nN,70\nN,9\n", "text/csv")]).run()
+    assert "once more; keep one" in plain(session.texts("error"))
+    totals = b"region,total\nN,70\nS,20\n"
+    box = session.file_uploader(key="file of area totals")
+    box.set_value([("totals.csv", totals, "text/csv")]).run()
+    assert "2 totals of areas, of 90 records" in plain(session.texts("caption"))
+    (levels,) = (frame.value for frame in session.dataframe if "tables that meet" in frame.value)
+    assert levels.set_index("level").loc["region", "people of the median area"] == "20"
+    session.open("release").unfold("commands")
+    commands = session.code[-1].value
+    assert "--expected-count 90" in commands
+    assert "--expected-areas area-totals.csv" in commands
+    # The report is that of the command line.
+    plan, known = alone.plan(), AreaTotals.of_file(BOOK.tree, totals, "totals.csv")
+    expected = rp.ExpectedCounts.of_total(90)
+    guesses = guess_errors_of(plan, expected, alone.cv_limit, known.totals)
+    content = bundle(plan, alone, None, (), expected, guesses, known)
+    zipfile.ZipFile(io.BytesIO(content)).extractall(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    lines = Path("commands.txt").read_text().splitlines()
+    line = next(line for line in lines if line.startswith("rpexplore report"))
+    done = CliRunner().invoke(cli, shlex.split(line)[1:])
+    assert done.exit_code == 0, done.output
+    assert Path("made.html").read_text() == Path("report.html").read_text()
+    assert "Best guesses" in Path("made.html").read_text()
 
 
 @pytest.mark.nightly

@@ -126,6 +126,10 @@ def test_what_cannot_be_distinct_is_refused(tmp_path):
     universe = plan("age").within("age >= 1")
     with pytest.raises(ReleaseError, match="universe of the plan is about 'age'"):
         released(universe, pd.DataFrame({"hh": ["a"], "age": ["1"]}), tmp_path, name="n")
+    tree = rp.AreaTree.from_columns({"district": ["N", "S"]})
+    areas = rp.AreaWorkload.of_levels(tree, {"district": rp.Workload.all_up_to(DOMAIN, 1)})
+    with pytest.raises(PlanError, match="not that they agree in their areas; leave the areas out"):
+        rp.plan(areas, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1, distinct="household"))
     pay = rp.Domain((*DOMAIN, rp.Attribute("pay", rp.Amounts(0, 100))))
     sums = rp.Workload.of(pay, [("region", "pay")])
     with pytest.raises(PlanError, match="not in sums of 'pay'"):

@@ -9,13 +9,14 @@ from rpexplore.reports.first_pages import label
 from rpexplore.reports.section import Facts
 from tests.support.sealed import edit_manifest
 
+REGION = rp.Attribute("region", rp.Categories(("1", "north")))
 DOMAIN = rp.Domain((rp.Attribute("sex", rp.Categories(("1", "2"))),))
 RECORDS = pd.DataFrame({"RECTYPE": ["H", "P", "P", "P"], "sex": [None, "1", "2", "1"]})
 PERSONS = 'RECTYPE = "P"'
 
 
-def plan_of(universe: str, rho: str = "1e6") -> rp.Plan:
-    tables = rp.Workload.all_up_to(DOMAIN, 1)
+def plan_of(universe: str, rho: str = "1e6", domain: rp.Domain = DOMAIN) -> rp.Plan:
+    tables = rp.Workload.all_up_to(domain, 1)
     return rp.plan(rp.Request(tables=tables, budget=rp.Budget(rho=rho), universe=universe))
 
 
@@ -60,7 +61,8 @@ def test_releases_of_two_universes_are_not_combined(tmp_path):
     [
         ("sex", "a column must be compared here"),
         ('sex = "3"', "3 is no value of sex; write one as in the codebook"),
-        ("sex > 1", "has categories, which are compared by = and in"),
+        ('sex > "1"', "texts of sex are compared by = and in, numbers by size"),
+        ("region > 1", "'region' has no order, since its value 'north' is not a number; list"),
         ("(RECTYPE = P", "a bracket must be closed here"),
         ("RECTYPE = P age = 3", 'must be joined to the next one by "&"'),
         ('age > 3 & age = "x"', "must be compared with numbers, or with days"),
@@ -71,4 +73,4 @@ def test_releases_of_two_universes_are_not_combined(tmp_path):
 )
 def test_conditions_that_cannot_be_used(text, reason):
     with pytest.raises(WorkloadError, match=reason):
-        plan_of(text)
+        plan_of(text, domain=rp.Domain((DOMAIN["sex"], REGION)))

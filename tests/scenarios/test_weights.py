@@ -1,6 +1,13 @@
 """Survey weights of a scenario: kept in files, and in what is added to its tables."""
 
+import runpy
+
+import pytest
+
 import rpexplore as rp
+from rpexplore.errors import WorkloadError
+from rpexplore.reports.script import python_script
+from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import (
     ADD,
@@ -35,3 +42,44 @@ def test_added_tables_are_weighted_as_the_others_are():
     added = changed_workload(scenario, change)
     assert added.tables == [("region", "w"), ("sex", "w")]
     assert changed_scenario(scenario, change, added).workload.tables == added.tables
+
+
+def with_areas(*fields, unweighted=(), **request):
+    """Weighted tables beside areas with these other attributes."""
+    tree = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
+    book = rp.AreaCodebook("home", tree, rp.Domain.from_schema({"fields": [SEXES, *fields]}))
+    study = AreaStudy.of("areas.json", book).with_targets({("town", ()): 5.0})
+    request = WorkloadRequest(order=1, weighted_by="w", unweighted=unweighted, **request)
+    domain = rp.Domain.from_schema({"fields": [SEXES, WEIGHT]})
+    return Scenario(domain, request, areas=study), book
+
+
+@pytest.mark.parametrize("fields", [[], [WEIGHT]])
+@pytest.mark.parametrize("unweighted", [(), ((),)])
+def test_tables_in_areas_are_weighted_with_the_tables(fields, unweighted, monkeypatch, tmp_path):
+    scenario, book = with_areas(*fields, unweighted=unweighted)
+    plan = scenario.plan()
+    total = ("w",) if not unweighted else ()
+    for part in ("tables", "areas"):
+        workload = plan.part(part).workload
+        tables = workload.tables if part == "tables" else workload.tables.tables
+        assert tables == [total, ("sex", "w")]
+    assert plan.part("areas").workload.workloads[2].targets[0] == 5
+    # What is asked for stays as it was, and the script asks for the same.
+    assert scenario.areas.rows == [(), ("sex",)]
+    monkeypatch.setattr(rp.AreaCodebook, "load", lambda path: book)
+    (tmp_path / "plan.py").write_text(python_script(plan, scenario))
+    script = runpy.run_path(str(tmp_path / "plan.py"))
+    made, planned = script["areas"](), plan.part("areas").workload
+    for one, other in zip(made.workloads, planned.workloads, strict=True):
+        assert (one.domain, one.tables) == (other.domain, other.tables)
+
+
+def test_weights_that_areas_have_with_another_limit_are_refused():
+    with pytest.raises(WorkloadError, match="codebook of areas has with other values"):
+        with_areas(WEIGHT | {"bounds": [0, 30]})[0].plan()
+    labels = {"name": "w", "constraints": {"enum": ["low", "high"]}}
+    with pytest.raises(WorkloadError, match=r"with other values \(no weights\)"):
+        with_areas(labels)[0].plan()
+    alone = with_areas(WEIGHT | {"bounds": [0, 30]})[0].replaced(asks_for_tables=False)
+    assert alone.plan().part("areas").workload.tables.tables == [(), ("sex",)]

@@ -19,7 +19,11 @@ from pages.components.shared.charts import (
     metrics,
     numbers,
 )
-from pages.components.shared.expected_counts import forecast_in_areas, show_forecast
+from pages.components.shared.expected_counts import (
+    area_totals_input,
+    forecast_in_areas,
+    show_forecast,
+)
 from pages.components.shared.files import download
 from pages.components.shared.inputs import tabs
 from pages.components.shared.session import (
@@ -229,7 +233,13 @@ _MOST_TABLES = 20  # listed
 def forecast_of_areas(planned: AreaPlan) -> None:
     """People, cells and tables by level, and in small areas; or a field for the number."""
     st.subheader("Is that accurate enough?")
+    if planned.workload.tables.has_amounts.all():
+        st.caption(
+            "Sums and weighted counts cannot be forecast, as nothing is known of what is summed."
+        )
+        return
     _total_input()
+    area_totals_input(planned)
     made = forecast_in_areas(planned)
     if made is None:
         st.caption("With it, a forecast says how good the tables of every level will be.")

@@ -177,7 +177,13 @@ def tables_view(opened: AreaStudy) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         levels = st.multiselect("A table on the levels", opened.levels, key="levels of table")
         names = st.multiselect(
-            "by", opened.domain.names, key="table on levels", placeholder="nothing: totals"
+            "by",
+            opened.domain.names,
+            key="table on levels",
+            placeholder="nothing: totals",
+            help="With an amount, such as an income, the table has its sums and means."
+            if opened.domain.amounts
+            else None,
         )
         for label, alone in (("Add this table", False), ("Only this table", True)):
             st.button(

@@ -114,7 +114,11 @@ def _offer_budget(refused: OutOfReachError, opened: AreaStudy) -> None:
     """Say that required targets cannot be met, and offer the budget at which they can."""
     st.error(escaped(f"{NO_PLAN}{refused}"))
     found = attempt(
-        lambda: budget_within_reach(refused, current().budget_to_solve("areas"), opened.workload)
+        lambda: budget_within_reach(
+            refused,
+            current().budget_to_solve("areas"),
+            (current().planned_areas or opened).workload,
+        )
     )
     if found is None:
         return

@@ -104,7 +104,7 @@ FORECAST_COLUMNS = {
     "table": COLUMNS["table"],
     "cells": COLUMNS["cells"],
     "standard_error": COLUMNS["standard_error"],
-    "people_median": Column("people in good cells", "share"),
+    "people_median": Column("in good cells", "share"),
     "people_low": Column("from", "share"),
     "people_high": Column("to", "share"),
     "cells_median": Column("good cells", "share"),
@@ -117,8 +117,8 @@ def good_cells_view(planned: TablePlan, compared: list[Accuracy], chosen: Accura
     st.markdown(f"**Good cell.** {meaning('Good cell')}")
     if current().expected is None:
         st.info(
-            "How many people are in good cells depends on how many records there are; say it, or "
-            "add public tables, on the Data page."
+            f"How many {escaped(current().counted)} are in good cells depends on how many records "
+            "there are; say it, or add public tables, on the Data page."
         )
         st.page_link("pages/codebook.py", label="To what is public")
         return
@@ -129,12 +129,16 @@ def good_cells_view(planned: TablePlan, compared: list[Accuracy], chosen: Accura
     under = [kept(made.under, plan, slot=plan.name) for plan in compared]
     st.subheader("Under each plan")
     frame = kept(under_each_plan, [plan.name for plan in compared], under)
-    st.dataframe(frame, hide_index=True, alt="People in good cells under each plan")
+    st.dataframe(
+        frame, hide_index=True, alt=f"{capitalised(made.whom)} in good cells under each plan"
+    )
     st.caption(escaped(made.rests_on))
     shown = under[compared.index(chosen)]
     st.subheader("By number of attributes")
-    by_order = range_columns(kept(shown.by_order), "attributes", "meeting")
+    by_order = range_columns(kept(shown.by_order), "attributes", "meeting", made.whom)
     st.dataframe(by_order, hide_index=True, alt="Forecast by number of attributes")
-    heading = "Table by table, the fewest people in good cells first"
-    st.subheader(heading)
-    numbers(kept(shown.tables), FORECAST_COLUMNS, "forecast_by_table.csv", heading)
+    heading = f"Table by table, the fewest {made.whom} in good cells first"
+    st.subheader(escaped(heading))
+    of_whom = Column(f"{made.whom} in good cells", "share")
+    columns = FORECAST_COLUMNS | {"people_median": of_whom}
+    numbers(kept(shown.tables), columns, "forecast_by_table.csv", heading)

@@ -12,7 +12,7 @@ _NOT_BY_GROUP = "of all"
 def by_size_and_group(made: Forecast) -> None:
     """The figures by number of attributes, and by the values of an attribute."""
     st.dataframe(
-        range_columns(kept(made.by_order), "attributes", "meeting"),
+        range_columns(kept(made.by_order), "attributes", "meeting", made.whom),
         hide_index=True,
         alt="Forecast by number of attributes",
     )
@@ -22,5 +22,5 @@ def by_size_and_group(made: Forecast) -> None:
     if chosen != _NOT_BY_GROUP:
         frame = attempt(lambda: kept(made.by_group, chosen))
         if frame is not None:
-            shown = range_columns(frame, "value", "count")
+            shown = range_columns(frame, "value", "count", made.whom)
             st.dataframe(shown, hide_index=True, alt=f"Forecast by {chosen}")

@@ -43,7 +43,7 @@ def headline(planned: TablePlan, made: Forecast | None) -> None:
                 expected_total_input()
         if made is not None:
             with st.container(border=True, gap="xxsmall", key="people"):
-                _people(made, now, before, noun)
+                _people(made, now, before)
             with st.container(border=True, gap="xxsmall"):
                 low, median, high = made.meeting.texts(lambda value: f"{round(value):,}")
                 of = int(made.judged.sum())
@@ -74,14 +74,14 @@ def _answers(planned: TablePlan, made: Forecast | None) -> tuple[Answer, Answer 
     return now, before
 
 
-def _people(made: Forecast, now: Answer, before: Answer | None, noun: str) -> None:
+def _people(made: Forecast, now: Answer, before: Answer | None) -> None:
     low, median, high = made.people.texts(describe_share)
     points = None
     if before is not None and before.people is not None and now.people is not None:
         points = 100 * (now.people - before.people)
     moved = points is not None and abs(points) >= _LEAST_POINTS
     st.metric(
-        f"{capitalised(noun)} in good cells",
+        f"{escaped(capitalised(made.whom))} in good cells",
         median,
         f"{rounded(points, 2)} points" if moved and points is not None else None,
         delta_description=_since(now, before) if moved else None,

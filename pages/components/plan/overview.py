@@ -27,10 +27,7 @@ from rpexplore.workload.table_text import title_of
 
 _VIEW, _THIRD = "tables of", "third attribute"
 _OPENED = "opened table"  # its attributes, which mean the same table in every workload
-_LEGEND = (
-    "% of people in good cells. Strong blue: meets the rule; medium: by the median only; faint: "
-    "not. Click to open."
-)
+_LEGEND = "Strong blue: meets the rule; medium: by the median only; faint: not. Click to open."
 _MARGINS = "95 % margins of error"
 
 _MOUNT = component(
@@ -100,7 +97,9 @@ def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> Mark:
         _mount(squares(matrix, of_tables, opened))
     else:
         _mount(bars([of_tables[place] for place in listed], opened))
-    legend = _LEGEND if made is not None else f"{_MARGINS}. A click opens the table."
+    legend = f"{_MARGINS}. A click opens the table."
+    if made is not None:
+        legend = f"% of {escaped(made.whom)} in good cells. {_LEGEND}"
     if len(listed) < n_tables and matrix is None:
         legend = f"The worst {len(listed)} of {n_tables:,} tables. {legend}"
     st.caption(legend)
@@ -141,7 +140,9 @@ def opened_table(planned: TablePlan, made: Forecast | None, mark: Mark) -> None:
     place = mark.place
     title = escaped(title_of(planned.workload, place))
     margin = f"±{rounded(planned.standard_errors[place] * Z_95, 3)}"
-    people = "" if mark.full == mark.text else f"{mark.full} of people in good cells, "
+    people = ""
+    if made is not None and mark.full != mark.text:
+        people = f"{mark.full} of {made.whom} in good cells, "
     st.markdown(f"**{title}** :small[{escaped(people)}margin of error {margin}]")
     view = st.segmented_control(
         "The opened table",

@@ -64,7 +64,7 @@ def table_list(planned: TablePlan, made: Forecast | None) -> None:
         people = kept(people_by_table, made, order, by=(made, tuple(containing)))
         frame = frame.assign(**people.set_index(frame.index))
         columns |= {
-            "people": Column("people in good cells", "text"),
+            "people": Column(f"{made.whom} in good cells", "text"),
             "meets": Column("meets the rule", "text"),
         }
     listing(frame, columns, "All tables with their standard errors")

@@ -40,12 +40,12 @@ def suggested(planned: TablePlan, table: int, made: Forecast | None) -> None:
         st.caption("The table meets the rule already.")
         return
     st.caption(
-        f"Wanted: {describe_share(share)} of people in good cells. At the same budget, unless a "
-        "larger one is named."
+        f"Wanted: {describe_share(share)} of {escaped(made.whom)} in good cells. At the same "
+        "budget, unless a larger one is named."
     )
     for number, proposal in enumerate(found.proposals):
         text, button = st.columns([5, 1], vertical_alignment="center")
-        text.markdown(escaped(proposal.text(current().record_noun)))
+        text.markdown(escaped(proposal.text(made.whom)))
         button.button("Apply", key=f"apply {number}", on_click=_apply, args=(proposal,))
 
 

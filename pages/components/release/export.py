@@ -11,6 +11,7 @@ from pages.components.areas.plan import expected_in_areas
 from pages.components.plan.results import last_rehearsal
 from pages.components.release.form import given_approvals
 from pages.components.shared.background import worked_out
+from pages.components.shared.expected_counts import known_area_totals
 from pages.components.shared.files import Content, download
 from pages.components.shared.inputs import revision
 from pages.components.shared.session import (
@@ -26,6 +27,7 @@ from pages.components.shared.texts import values_from_records_warning
 from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.common.processes import Progress, in_other_process
 from rpexplore.domain.domain import except_from_records
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.reports import bundle, report
@@ -64,9 +66,13 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     expected = scenario.expected
     if areas is not None and (expected is None or planned.part("tables") is None):
         expected = expected_in_areas(areas)
-    guesses = kept(guess_errors_of, planned, expected, scenario.cv_limit)
-    key = (planned, scenario, rehearsal, approvals, expected)
-    contents = (*key, guesses)
+    totals = None if areas is None else known_area_totals(areas)
+    known = None if totals is None else totals.totals
+    if totals is not None and expected is None:
+        expected = ExpectedCounts.of_total(totals.number)
+    guesses = kept(guess_errors_of, planned, expected, scenario.cv_limit, known)
+    key = (planned, scenario, rehearsal, approvals, expected, totals)
+    contents = (*key[:-1], guesses, totals)
     slow = key if planned.n_items > MANY else None
     piece(
         bundle.FILENAME,
@@ -129,7 +135,11 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
             st.caption("In a folder with the files from the button above.")
             files = tuple(bundle.approval_files(approvals))
             write = partial(command_lines, planned, scenario, rehearsal is not None, files)
-            st.code(write(expected=expected), language="bash", wrap_lines=True)
+            st.code(
+                write(expected=expected, has_area_totals=totals is not None),
+                language="bash",
+                wrap_lines=True,
+            )
 
 
 def piece(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import streamlit as st
 
@@ -16,16 +17,19 @@ from rpexplore.common.text import plural, with_article
 from rpexplore.data.coding import able_to_take
 from rpexplore.data.engines.connections import connection_named, connection_names, secrets_file
 from rpexplore.data.engines.source import DatabaseSource
-from rpexplore.data.files.offered import records
+from rpexplore.data.files.offered import ddi_codebooks, records
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.record_layout import RecordLayout
 from rpexplore.domain.values import describe_combinations
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios import examples
 from rpexplore.scenarios.codebook_grid import values_of
 from rpexplore.scenarios.examples import example_for
+
+S = TypeVar("S", bound=Source)
 
 SAMPLE = "The sample data"
 PATH = "A file or folder on this computer"
@@ -80,7 +84,7 @@ def _path(planned: Plan) -> Source | None:
             "lowest alone where no two leaves have the same code"
         )
     path = path_choice(
-        "File (.csv, .parquet, SPSS, Stata or SAS), or folder with such files",
+        "File (.csv, .parquet, .dat, SPSS, Stata or SAS), or folder with such files",
         "data path",
         data_files(records),
         on_change=_forget,
@@ -93,12 +97,37 @@ def _path(planned: Plan) -> Source | None:
         st.info("Choose the file or folder with the records to go on.")
         return None
 
-    def readable() -> Source:
+    def readable() -> FileSource:
         if os.path.exists(path) and not os.access(path, os.R_OK):
             raise DataError(f"{path} cannot be read; ask for the right to.")
         return _readable(FileSource(path))
 
-    return attempt(readable)
+    source = attempt(readable)
+    return source and _with_positions(source)
+
+
+def _with_positions(source: FileSource) -> FileSource | None:
+    """The records, of fixed width by their codebook; None while that is needed and not named."""
+    needed = source.needs_layout
+    if not needed and ".txt" not in source.path.name.lower():
+        return source
+    label = "DDI codebook (.xml) with the positions of the columns"
+    path = path_choice(
+        label if needed else f"{label}, if they have fixed width",
+        "positions path",
+        data_files(ddi_codebooks),
+        on_change=_forget,
+        example="/data/usa.xml",
+        help="In records of fixed width nothing separates the columns, and no line names them: the "
+        "codebook says where each one stands.",
+    )
+    if path is None:
+        if needed:
+            st.info("Choose the codebook with the positions to go on.")
+        return None if needed else source
+    modified = path.stat().st_mtime_ns if path.is_file() else 0
+    layout = attempt(lambda: kept(RecordLayout.load, path, by=(path, modified)))
+    return layout and FileSource(source.name, layout=layout)
 
 
 def _database() -> Source | None:
@@ -142,7 +171,7 @@ def _connected(name: str, table: str) -> Source:
     return _readable(DatabaseSource(connection_named(name), table))
 
 
-def _readable(source: Source) -> Source:
+def _readable(source: S) -> S:
     source.fingerprint()  # fails here if the records cannot be read
     return source
 
@@ -162,6 +191,12 @@ def person_rule_input(form: ReleaseForm) -> PersonRule | None:
     budget, data = form.planned.budget, form.data
     most, noun = budget.max_records_per_person, budget.noun
     if most is None:
+        return None
+    if budget.distinct is not None:
+        st.markdown(
+            f"The plan counts each value of the column {escaped(budget.distinct)} once. Records of "
+            f"one {escaped(noun)} that differ in what is counted are refused."
+        )
         return None
     columns = form.attempt(lambda: list(kept(data.columns)))
     if columns is None:

@@ -62,7 +62,10 @@ def browse_areas(results: AreaResults, sampling: Sampling | None) -> Publication
         st.info("There is no table for these areas; look at those of another level.")
         return Publication()
     study = current().areas
-    is_of_scenario = study is not None and study.domain == results.plan.domain
+    attributes_released = tuple(results.plan.domain)  # weights of the tables among them
+    is_of_scenario = study is not None and all(
+        attribute in attributes_released for attribute in study.domain
+    )
     noun = current().record_noun if is_of_scenario else "records"
     attributes = (*([tables.axis] if tables.axis else []), *table)
     publication = browse_table(tables, attributes, noun, sampling)

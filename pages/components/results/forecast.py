@@ -29,14 +29,14 @@ def beside_forecast(release: Any) -> None:
         st.markdown(f"**{escaped(first)}**")
         st.caption(escaped(" ".join(others)))
         st.dataframe(
-            outcome_columns(outcome.by_order(), "attributes"),
+            outcome_columns(outcome.by_order(), "attributes", outcome.whom),
             hide_index=True,
             alt="Forecast and outcome by number of attributes",
         )
         by_table = outcome.tables()
         if len(by_table):
             st.dataframe(
-                outcome_columns(by_table, "table"),
+                outcome_columns(by_table, "table", outcome.whom),
                 hide_index=True,
                 height=260,
                 alt="Forecast and outcome of every table, that farthest below its forecast first",

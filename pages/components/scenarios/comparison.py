@@ -77,7 +77,7 @@ def _shared(contenders: list[Contender]) -> None:
     if frame.empty:
         return
     nouns = [contender.scenario.record_noun for contender in contenders]
-    st.html(scenario_rows(frame, nouns))
+    st.html(scenario_rows(frame, nouns, shared_tables.whom(contenders)))
     count = plural(int(frame["shared"].iloc[0]), "table")
     own = ", ".join(
         f"{row['own']:,} only in “{row['scenario']}”"
@@ -121,7 +121,9 @@ def _curves(contenders: list[Contender]) -> None:
         kept(contender.accuracy.in_measure, measure, slot=contender.scenario.name)
         for contender in contenders
     ]
-    record_noun = scenario_comparison.common_noun([contender.scenario for contender in contenders])
+    record_noun = shared_tables.common_word(
+        contender.scenario.record_noun for contender in contenders
+    )
     chart = kept(distribution_by_plan_chart, accuracies, record_noun)
     chart = replace(
         chart,
@@ -150,7 +152,7 @@ def _tables(contenders: list[Contender]) -> None:
     headings = {
         "": "root mean square of cells σ" if differ else f"{measure.noun} σ",
         "_largest": "least accurate cell σ",
-        "_people": "people in good cells",
+        "_people": f"{shared_tables.whom(contenders)} in good cells",
         "_target": "target",
     }
     kinds: dict[str, Kind] = {"_people": "text", "_target": "text"}
@@ -173,7 +175,8 @@ def _own_tables(contenders: list[Contender]) -> None:
     if frame.empty:
         st.info("Every table is in several of these scenarios.")
         return
-    people = {"people": Column("people in good cells", "text")} if "people" in frame else {}
+    heading = f"{shared_tables.whom(contenders)} in good cells"
+    people = {"people": Column(heading, "text")} if "people" in frame else {}
     columns = columns_of(frame.drop(columns="people", errors="ignore")) | people
     numbers(frame, columns, "own_tables.csv", "Tables that only one scenario has")
 

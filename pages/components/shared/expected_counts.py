@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.shared.background import worked_out
+from pages.components.shared.files import upload
 from pages.components.shared.session import (
     attempt,
     bound,
@@ -13,14 +14,15 @@ from pages.components.shared.session import (
     current,
     escaped,
     kept,
+    say,
     show_messages,
 )
 from pages.components.shared.solutions import NO_PLAN, part_budget
 from rpexplore.analysis.adaptive import tables_of
 from rpexplore.analysis.area_forecast import AreaForecast
-from rpexplore.analysis.drawn_areas import DrawnAreas
+from rpexplore.analysis.drawn_areas import DrawnAreas, shares_of_areas
 from rpexplore.analysis.drawn_counts import drawn_once
-from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.forecast import Forecast, public_tables_by
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.published_lines import (
     area_forecast_of_scenario,
@@ -28,14 +30,16 @@ from rpexplore.analysis.published_lines import (
     public_of_areas,
 )
 from rpexplore.common.processes import Progress
-from rpexplore.common.text import count_of, needed_number_of, number_of, number_text
+from rpexplore.common.text import count_of, needed_number_of, number_of, number_text, plural
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.named_areas import AreaTotals
+from rpexplore.errors import RpexploreError
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.serving.sessions import plan_solved
+from rpexplore.serving.sessions import plan_solved, where_kept
 from rpexplore.workload.survey_text import design_from_texts, effect_texts
 from rpexplore.workload.workload import Workload
 
@@ -64,13 +68,56 @@ def forecast(planned: TablePlan, scenario: Scenario | None = None) -> Forecast |
 def forecast_in_areas(planned: AreaPlan, scenario: Scenario | None = None) -> AreaForecast | None:
     """The same of a plan for areas, by what is public of their attributes."""
     scenario = current() if scenario is None else scenario
-    study = scenario.areas
+    study = scenario.planned_areas
     public = None if study is None else kept(public_of_areas, scenario, study, slot=scenario.name)
+    totals = known_area_totals(planned)
+    if public is None and study is not None and totals is not None:
+        public = public_tables_by(study.domain, ExpectedCounts.of_total(totals.number))
     if public is None:
         return None
-    slot, by = _slot(scenario), (planned.workload, public)
-    drawn = worked_out(DrawnAreas.of, planned.workload, public, by=by, slot=slot)
+    slot, by = _slot(scenario), (planned.workload, public, totals)
+    own = None if totals is None else totals.totals
+    drawn = worked_out(DrawnAreas.of, planned.workload, public, own, by=by, slot=slot)
     return drawn and kept(area_forecast_of_scenario, planned, drawn, scenario, slot=scenario.name)
+
+
+_AREA_TOTALS = "area totals"
+
+
+def known_area_totals(planned: AreaPlan) -> AreaTotals | None:
+    """The publicly known totals of the areas of a plan, as they were given in this session."""
+    return st.session_state.get(_AREA_TOTALS, {}).get(planned.workload.tree.sha256)
+
+
+def area_totals_input(planned: AreaPlan) -> None:
+    """A box for a file of publicly known totals of areas."""
+    tree, totals = planned.workload.tree, known_area_totals(planned)
+
+    def take(content: bytes, name: str) -> None:
+        try:
+            taken = AreaTotals.of_file(tree, content, name)
+            shares_of_areas(tree, taken.totals)  # which refuses those that are not the whole
+        except RpexploreError as error:
+            say(HERE, "error", f"{error} No totals were taken.")
+        else:
+            st.session_state[_AREA_TOTALS] = {tree.sha256: taken}  # for these areas only
+
+    show_messages(HERE)
+    upload(
+        "Totals of areas that are public, which make the forecast narrow",
+        ["csv"],
+        "file of area totals",
+        take,
+        help="A CSV with the codes of areas and a column total, such as the last census's. The "
+        f"file of areas itself will do if it has one. It is kept {where_kept()} while this page "
+        "is open.",
+    )
+    if totals is not None:
+        st.caption(
+            f"Known are {plural(len(totals.totals), 'total')} of areas, of {totals.number:,} "
+            "records in all."
+        )
+        st.button("Without these totals", on_click=st.session_state.pop, args=(_AREA_TOTALS,))
 
 
 def show_forecast(made: Forecast | AreaForecast, figures: pd.DataFrame, alt: str) -> None:

@@ -57,7 +57,9 @@ def protected_inputs(here: str) -> None:
         "number depends on it.",
         **bound("unit noun", budget.unit_noun or "", take_noun),
     )
-    if records is not None:
+    if records is None or budget.distinct is not None:
+        _distinct_input(here, budget)
+    if records is not None and budget.distinct is None:
         st.number_input(
             f"At most how many records can one {escaped(budget.noun)} have?",
             min_value=1,
@@ -74,6 +76,27 @@ def protected_inputs(here: str) -> None:
     )
     if budget.replaces and records is None:
         _exact_totals_input(here, budget)
+
+
+def _distinct_input(here: str, budget: Budget) -> None:
+    """The column whose distinct values are counted, such as the number of a household."""
+
+    def take(typed: str) -> None:
+        column = typed.strip() or None
+        change(
+            here,
+            lambda: current().replaced(budget=budget_units.with_distinct(current().budget, column)),
+        )
+
+    st.text_input(
+        "Count each value of a column once, not records",
+        placeholder="none; such as: household",
+        help="The column with the number of the household, say, on every record. Each number is "
+        "counted once, however many records have it; what is counted must be the same on all of "
+        "them. If the column is not called like one of them, first give the word for who is "
+        "protected. Tables in areas and sums cannot be counted so.",
+        **bound("count distinct", budget.distinct or "", take),
+    )
 
 
 def _exact_totals_input(here: str, budget: Budget) -> None:

@@ -216,6 +216,9 @@ def _solved_tables(scenario: Scenario) -> Solved | None:
 
 def _solved_areas(scenario: Scenario) -> Solved | None:
     assert scenario.areas is not None
+    asked = attempt(lambda: scenario.planned_areas, NO_PLAN)
+    if asked is None:
+        return None
     needed = "a target of " + scenario.areas.misses_targets
     if scenario.areas.requires_none:
         needed = "a required target"
@@ -230,7 +233,7 @@ def _solved_areas(scenario: Scenario) -> Solved | None:
         st.error(escaped(f"{NO_PLAN}{found}"))
         return None
     solved_for = None if scenario.areas.loss.is_homogeneous else found.budget
-    return found, at_any(FoundAreas(found, scenario.areas), solved_for)
+    return found, at_any(FoundAreas(found, asked), solved_for)
 
 
 def _solved_counts(scenario: Scenario) -> Solved | None:
@@ -254,8 +257,10 @@ def solved_areas(scenario: Scenario) -> AreaPlan | OutOfReachError | None:
 
     None while it is worked out, and where it failed, which the page explains.
     """
-    assert scenario.areas is not None
-    by = (scenario.areas.planned, scenario.budget_to_solve("areas"))
+    asked = attempt(lambda: scenario.planned_areas, NO_PLAN)
+    if asked is None:
+        return None
+    by = (asked.planned, scenario.budget_to_solve("areas"))
     return worked_out(solve_areas, *by, problem=NO_PLAN, slot=scenario.name, by=by)
 
 

@@ -38,6 +38,11 @@ def survey_weights() -> None:
             **bound("largest weight", str(values.maximum), _set_largest),
         )
         st.caption(escaped(values.clamping_sentence))
+        if current().areas is not None:
+            st.caption(
+                "Tables in areas are weighted by it as well; those that stay unweighted stay so in "
+                "areas. Their records need the column, too."
+            )
         _unweighted(domain, weighted_by)
     elif not names:
         with st.expander("Weight the records"):

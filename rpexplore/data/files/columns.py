@@ -27,6 +27,7 @@ from rpexplore.domain.codebook_formats import Draft, dictionary_kind, draft_of_f
 from rpexplore.domain.codebook_rows import VARIABLES, attributes_from_csv
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.hierarchy_file import ENDING, HierarchyFile
+from rpexplore.domain.record_layout import RecordLayout
 from rpexplore.domain.stated_schema import StatedSchema, chosen_schema, schemas_in_json
 from rpexplore.domain.table_codebooks import NoCodebookSheet
 from rpexplore.errors import DataError, DomainError
@@ -88,6 +89,8 @@ def read_header(path: str | Path) -> Header:
     with source.readable():
         first = record_files(source.path)[0]
         with file_errors(first.path, first.name):
+            if first.kind == "fixed":
+                raise _without_header(first.name)
             if first.kind == "parquet":
                 columns = _parquet_columns(first.path)
             elif first.kind == "csv":
@@ -102,6 +105,8 @@ def read_header(path: str | Path) -> Header:
 
 def header_of_bytes(content: bytes, filename: str) -> Header:
     """`read_header` of a file that is not on the disk."""
+    if file_kind(filename) == "fixed":
+        raise _without_header(filename)
     try:
         if content.startswith(b"PAR1"):
             columns = _parquet_columns(pa.BufferReader(content))
@@ -113,6 +118,14 @@ def header_of_bytes(content: bytes, filename: str) -> Header:
             "it ends in .gz if it is compressed."
         ) from None
     return header_of(filename, columns)
+
+
+def _without_header(name: str) -> DataError:
+    """The error for lines of fixed width, the first of which is a record."""
+    return DataError(
+        f"The records {name!r} are of fixed width by their ending, and name no columns; give their "
+        "DDI codebook (.xml) instead."
+    )
 
 
 def header_of(name: str, columns: Sequence[Column]) -> Header:
@@ -144,16 +157,17 @@ def read_column_values(
     names: Sequence[str],
     *,
     encoding: str | None = None,
+    layout: RecordLayout | None = None,
     on_progress: Progress = no_progress,
 ) -> ColumnValues:
     """The values that occur in these columns, sorted, as the categories of a domain have them.
 
-    What is missing is no value. Sorted, so that the order tells nothing of the records. encoding:
-    as of `FileSource`.
+    What is missing is no value. Sorted, so that the order tells nothing of the records. encoding,
+    layout: as of `FileSource`.
 
     Raises `DataError` for a file that cannot be read.
     """
-    source = FileSource(path, encoding)
+    source = FileSource(path, encoding, layout)
     values: dict[str, set[str]] = {name: set() for name in names}
     refused: dict[str, str] = {}
     with source.readable(), closing(source.batches(names)) as batches:

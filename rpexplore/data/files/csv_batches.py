@@ -31,6 +31,7 @@ from rpexplore.errors import DataError
 SEPARATORS = (",", ";", "\t", "|")
 UTF8 = "utf-8-sig"
 TEXT_ENDINGS = (".csv", ".tsv", ".tab")
+FIXED_ENDINGS = (".dat", ".asc")  # of records of fixed width
 _BLOCK = 1 << 22  # bytes of a file, which are read together
 _ROWS_AT_ONCE = 1 << 16  # of a file that pyarrow does not read
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -190,7 +191,7 @@ def _batches_of_text(
         return pa.record_batch(arrays, schema=schema)
 
     rows: list[list[str]] = []
-    size, n_characters = max(_size_of_text(path), 1), 0
+    size, n_characters = max(size_of_text(path), 1), 0
     with _any_length(), _text_of(path, None, form.encoding) as text:
         reader = csv.reader(text, delimiter=form.separator, strict=True)
         try:
@@ -316,7 +317,7 @@ def _is_zip(path: Path) -> bool:
     return path.suffix.lower() == ".zip"
 
 
-def _size_of_text(path: Path) -> int:
+def size_of_text(path: Path) -> int:
     """Bytes of a file, unpacked where it says how many these are."""
     if not _is_zip(path):
         return path.stat().st_size
@@ -351,14 +352,14 @@ def opened(path: Path, content: bytes | None = None) -> Iterator[BinaryIO]:
 
 
 def _only_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
-    """The file of columns in a zip file; raises `DataError` unless it holds one, and no other."""
+    """The file of records in a zip file; raises `DataError` unless it holds one, and no other."""
     entries = [
         entry
         for entry in archive.infolist()
         # What macOS adds of its own.
         if not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
     ]
-    endings = (*TEXT_ENDINGS, ".txt")
+    endings = (*TEXT_ENDINGS, ".txt", *FIXED_ENDINGS)
     fitting = [entry for entry in entries if entry.filename.lower().endswith(endings)]
     if len(fitting) != 1:
         raise DataError(

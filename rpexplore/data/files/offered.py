@@ -96,8 +96,15 @@ def records(folder: Folder) -> Choice:
 def codebooks(folder: Folder) -> Choice:
     """Files that may be codebooks by their endings, and `records`, whose columns can begin one."""
     choice = records(folder)
-    files = {*choice.files, *(name for name in folder.files if name.lower().endswith(_CODEBOOKS))}
+    with_header = (name for name in choice.files if file_kind(name) != "fixed")
+    files = {*with_header, *(name for name in folder.files if name.lower().endswith(_CODEBOOKS))}
     return Choice(choice.itself, sorted(files), choice.folders)
+
+
+def ddi_codebooks(folder: Folder) -> Choice:
+    """Files that may be DDI codebooks."""
+    files = [name for name in folder.files if name.lower().endswith(".xml")]
+    return Choice(False, files, folder.folders)
 
 
 def ledgers(folder: Folder) -> Choice:

@@ -24,12 +24,14 @@ from rpexplore.data.arrow_values import as_stored, refuse_odd_kind
 from rpexplore.data.coding import Declared
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.files.csv_batches import (
+    FIXED_ENDINGS,
     TEXT_ENDINGS,
     CsvForm,
     csv_batches,
     csv_form,
     opened,
 )
+from rpexplore.data.files.fixed_batches import fixed_batches
 from rpexplore.data.files.statistics_batches import (
     declared_by,
     statistics_batches,
@@ -44,6 +46,7 @@ from rpexplore.data.source import (
     names_with_parts,
     without_values,
 )
+from rpexplore.domain.record_layout import RecordLayout
 from rpexplore.errors import DataError
 
 # ---- Listing: the files that records lie in, one or a folder of them, looked at from outside.
@@ -59,6 +62,7 @@ VERSION_LOGS = ("_delta_log", ".hoodie")
 
 _ENDINGS = {
     **{f"{text}{packed}": "csv" for text in TEXT_ENDINGS for packed in ("", ".gz", ".zip")},
+    **{f"{text}{packed}": "fixed" for text in FIXED_ENDINGS for packed in ("", ".gz", ".zip")},
     **{".parquet": "parquet", ".pq": "parquet"},
     **{f".{form}": form for form in PACKAGES},
 }
@@ -71,7 +75,8 @@ class RecordFile:
     """A file of records.
 
     path  where it is
-    kind  "csv", "parquet" or the format of a statistics package, as in `PACKAGES`
+    kind  "csv", "fixed" (text of fixed width), "parquet" or the format of a statistics package, as
+          in `PACKAGES`; with a layout a text of any ending is of fixed width
     size  its bytes
     name  by which errors call it: its path, within a folder of records without values of keys
     keys  columns that the names of the folders around it stand for, with the one value that all
@@ -109,7 +114,8 @@ def record_files(path: Path) -> list[RecordFile]:
         if kind is None:
             raise DataError(
                 "The records must be a .csv or .parquet file (.tsv, .tab or .txt, .csv.gz or "
-                ".csv.zip if compressed), a file of SPSS, Stata or SAS, or a folder of these, "
+                ".csv.zip if compressed), one of fixed width (.dat, .asc), a file of SPSS, Stata "
+                "or SAS, or a folder of these, "
                 f"got {path.name!r}; export them as one of these."
             )
         status = path.stat()
@@ -197,6 +203,9 @@ def _has_records(file: RecordFile) -> bool:
     with file_errors(file.path, file.name):
         if file.kind == "csv":
             return csv_form(file.path, file.name).has_records
+        if file.kind == "fixed":
+            with opened(file.path) as content:
+                return bool(content.read(1))
         return file.kind != "parquet" or pyarrow.parquet.read_metadata(file.path).num_rows > 0
 
 
@@ -297,17 +306,23 @@ class FileSource(BatchSource):
     changes nothing, and an ending counts where it is that of the file itself
     encoding: of texts, as Python calls it ("windows-1252"); UTF-8 if left out, and UTF-16 where a
     byte order mark says so. Raises `DataError` for one that there is not.
+    layout: where the columns are in the lines of text files, whatever their endings; they have no
+    header then
     """
 
     path: Path
     encoding: str | None
+    layout: RecordLayout | None
     _given: str = field(compare=False)
 
-    def __init__(self, path: str | Path, encoding: str | None = None) -> None:
+    def __init__(
+        self, path: str | Path, encoding: str | None = None, layout: RecordLayout | None = None
+    ) -> None:
         object.__setattr__(self, "_given", str(path))
         object.__setattr__(
             self, "encoding", None if encoding is None else known_encoding(encoding, DataError)
         )
+        object.__setattr__(self, "layout", layout)
         with suppress(ValueError):  # a NUL, with which there is nothing to be found
             path = os.path.realpath(path)
         object.__setattr__(self, "path", Path(path))
@@ -368,6 +383,12 @@ class FileSource(BatchSource):
             files.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino))
         return files
 
+    @property
+    def needs_layout(self) -> bool:
+        """Whether the records are of fixed width, by the endings of their files."""
+        with self.readable():
+            return record_files(self.path)[0].kind == "fixed"
+
     def declared_missing(self) -> Mapping[str, Declared]:
         """Of files of SPSS, Stata or SAS; what one file of a folder declares holds for all."""
         declared: dict[str, Declared] = {}
@@ -390,10 +411,12 @@ class FileSource(BatchSource):
         """Those of the first file, then the keys of the folders."""
         with self.readable():
             first = record_files(self.path)[0]
-            return (*_in_one_form(_columns_of(first, self.encoding)[0]), *first.keys)
+            return (*_in_one_form(self._columns_of(first)[0]), *first.keys)
 
     @property
     def case_weight(self) -> str:
+        if self.layout is not None:
+            return self.layout.weight
         with self.readable():
             for file in record_files(self.path):
                 if file.kind in PACKAGES:
@@ -404,8 +427,8 @@ class FileSource(BatchSource):
 
     def has_decimal_commas(self, names: Sequence[str]) -> bool:
         with self.readable():
-            forms = [_columns_of(file, self.encoding, names)[1] for file in record_files(self.path)]
-        found = {form is not None and form.has_decimal_commas for form in forms}
+            forms = [self._columns_of(file, names)[1] for file in record_files(self.path)]
+        found = {isinstance(form, CsvForm) and form.has_decimal_commas for form in forms}
         if len(found) > 1:
             raise DataError(
                 f"Some files of {self.name!r} have columns between semicolons, tabs or bars, where "
@@ -421,7 +444,7 @@ class FileSource(BatchSource):
         before the first batch comes.
         """
         files = record_files(self.path)
-        forms = [_columns_of(file, self.encoding, names) for file in files]
+        forms = [self._columns_of(file, names) for file in files]
         for file, (header, _) in zip(files, forms, strict=True):
             with file_errors(file.path, file.name):
                 _check_columns(file, header, names)
@@ -432,11 +455,36 @@ class FileSource(BatchSource):
         for file, (header, form) in zip(files, forms, strict=True):
             with (
                 file_errors(file.path, file.name),
-                closing(_file_batches(file, header, form, names)) as batches,
+                closing(_file_batches(file, header, form, names, self.encoding)) as batches,
             ):
                 for batch, share in batches:
                     yield batch, min((before + share * file.size) / total, 1.0)
             before += file.size
+
+    def _columns_of(
+        self, file: RecordFile, wanted: Sequence[str] = ()
+    ) -> tuple[list[str], CsvForm | RecordLayout | None]:
+        """The columns of a file, and how a text file is written; wanted: as of `csv_form`."""
+        if file.kind not in ("csv", "fixed"):
+            if self.layout is not None:
+                raise DataError(
+                    f"The records {file.name!r} name their columns themselves; leave the positions "
+                    "(--positions) out."
+                )
+            return _columns_of(file)
+        if self.layout is not None:
+            return list(self.layout.names), self.layout
+        if file.kind == "fixed":
+            raise DataError(
+                f"The records {file.name!r} are of fixed width by their ending, and where the "
+                "columns are is in their DDI codebook: name it by --positions codebook.xml (in "
+                "Python FileSource(path, layout=RecordLayout.load(…))). If they are CSV, end "
+                "their name in .csv."
+            )
+        with file_errors(file.path, file.name):
+            own = [name for name in wanted if name not in file.keys]
+            form = csv_form(file.path, file.name, encoding=self.encoding, wanted=own)
+            return form.columns, form
 
     @contextmanager
     def readable(self) -> Iterator[None]:
@@ -499,15 +547,9 @@ def file_errors(path: Path, name: str) -> Iterator[None]:
         ) from None
 
 
-def _columns_of(
-    file: RecordFile, encoding: str | None, wanted: Sequence[str] = ()
-) -> tuple[list[str], CsvForm | None]:
-    """The columns of a file, and how a text file is written; wanted: as of `csv_form`."""
+def _columns_of(file: RecordFile) -> tuple[list[str], None]:
+    """The columns of a file that is no text."""
     with file_errors(file.path, file.name):
-        if file.kind == "csv":
-            own = [name for name in wanted if name not in file.keys]
-            form = csv_form(file.path, file.name, encoding=encoding, wanted=own)
-            return form.columns, form
         if file.kind == "parquet":
             return pyarrow.parquet.read_schema(file.path).names, None
         return [variable.name for variable in _variables_of(file)], None
@@ -523,11 +565,17 @@ def _in_one_form(header: Sequence[str]) -> list[str]:
 
 
 def _file_batches(
-    file: RecordFile, header: list[str], form: CsvForm | None, names: Sequence[str]
+    file: RecordFile,
+    header: list[str],
+    form: CsvForm | RecordLayout | None,
+    names: Sequence[str],
+    encoding: str | None,
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     written = dict(zip(_in_one_form(header), header, strict=True))
     own = [written[name] for name in names if name not in file.keys]
-    if form is not None:
+    if isinstance(form, RecordLayout):
+        read = fixed_batches(file.path, file.name, form, own, encoding=encoding)
+    elif form is not None:
         read = csv_batches(file.path, file.name, form, own)
     else:
         of_kind = _parquet_batches if file.kind == "parquet" else statistics_batches

@@ -1,8 +1,7 @@
 """Exports: copies of finished tables under names that all formats take, and their metadata."""
 
 import hashlib
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -51,6 +50,7 @@ from rpexplore.results.formats.export_columns import (
     Column,
     attribute_names,
     columns_of_table,
+    frequency_of,
     safe_name,
 )
 from rpexplore.results.formats.item_shares import with_shares
@@ -90,28 +90,10 @@ _MEANINGS: Mapping[Role, str] = {
     "share": "share_meaning",
     "share_error": "share_error_meaning",
     "note": "note_meaning",
+    "flag": "flag_meaning",
+    "status": "status_meaning",
 }
 _SAID = {"yes": "yes", "no": "no", IMPOSSIBLE_NOTE: "impossible", EMPTY_NOTE: "empty_area"}
-
-
-_PERIODS = (  # how SDMX writes periods, and their frequencies
-    (r"[0-9]{4}(-A1)?", "A"),
-    (r"[0-9]{4}-S[12]", "S"),
-    (r"[0-9]{4}-T[1-3]", "T"),
-    (r"[0-9]{4}-Q[1-4]", "Q"),
-    (r"[0-9]{4}-M?(0[1-9]|1[0-2])", "M"),
-    (r"[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])", "W"),
-    (r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])", "D"),
-)
-
-
-def frequency_of(periods: Iterable[str]) -> str:
-    """The frequency of periods as SDMX writes both; "" if some is none, or they differ in it."""
-    found = {
-        next((code for pattern, code in _PERIODS if re.fullmatch(pattern, period)), "")
-        for period in periods
-    }
-    return found.pop() if len(found) == 1 else ""
 
 
 @dataclass(frozen=True)
@@ -556,11 +538,27 @@ class Export:
             writer = CsvWriter(
                 file, rows.column_names, decimals_of(rows), escape_formulas=self.escape_formulas
             )
-            writer.write(rows)
+            writer.write(rows if self.language.is_english else self._translated(rows, columns))
         with (folder / path).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         n_bytes = (folder / path).stat().st_size
         return replace(table, path=path, n_bytes=n_bytes, sha256=digest)
+
+    def _translated(self, rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
+        """Rows as written; labels, words, and codes without labels in the export's language."""
+        labelled = {column.attribute for column in columns if column.role == "label"}
+        for index, column in enumerate(columns):
+            is_code = column.role == "code" and column.attribute in labelled
+            if column.is_number or is_code or column.role == "status":
+                continue
+            cells = rows.column(index).combine_chunks()
+            texts = [
+                self.label(column.attribute, text) if column.names_cells else self.said(text)
+                for text in cells.dictionary.to_pylist()
+            ]
+            cells = pa.DictionaryArray.from_arrays(cells.indices, pa.array(texts, pa.string()))
+            rows = rows.set_column(index, column.name, cells)
+        return rows
 
     def _texts(self, rows: pa.Table, index: int) -> tuple[str, ...]:
         texts = rows.column(index).unique().cast(pa.string()).to_pylist()

@@ -120,3 +120,26 @@ def columns_of_table(
         about = name, stored.name, stored.role, stored.attribute, meaning
         columns.append(Column(*about, whole=stored.whole, parents=stored.parents))
     return columns
+
+
+# ---- Periods of time, as SDMX writes them.
+
+
+_PERIODS = (  # how SDMX writes periods, and their frequencies
+    (r"[0-9]{4}(-A1)?", "A"),
+    (r"[0-9]{4}-S[12]", "S"),
+    (r"[0-9]{4}-T[1-3]", "T"),
+    (r"[0-9]{4}-Q[1-4]", "Q"),
+    (r"[0-9]{4}-M?(0[1-9]|1[0-2])", "M"),
+    (r"[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])", "W"),
+    (r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])", "D"),
+)
+
+
+def frequency_of(periods: Iterable[str]) -> str:
+    """The frequency of periods as SDMX writes both; "" if some is none, or they differ in it."""
+    found = {
+        next((code for pattern, code in _PERIODS if re.fullmatch(pattern, period)), "")
+        for period in periods
+    }
+    return found.pop() if len(found) == 1 else ""

@@ -49,6 +49,7 @@ MEANT = {
     ),
     "pay > 1.5 & pay < 1e18": lambda r, s, a, p, d: p is not None and 1.5 < p < 1e18,
     'RECTYPE = "none of these"': lambda r, s, a, p, d: False,
+    "sex >= 2 & RECTYPE = P": lambda r, s, a, p, d: s == "2" and r == "P",
 }
 TABLE = pa.table(
     {

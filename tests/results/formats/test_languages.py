@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import openpyxl
 import pandas as pd
 import pytest
+from csvw import CSVW
 from pyaxis.pyaxis import parse
 
 import rpexplore as rp
@@ -102,6 +103,18 @@ def test_nothing_is_left_in_english(german, sources):
             figures = dimension["category"]  # the last one
             texts += [unit["label"] for unit in figures["unit"].values()]
             texts += [note for notes in figures["note"].values() for note in notes]
+        described = json.loads((folder / "csv-metadata.json").read_text("utf-8"))
+        assert described["@context"][1] == {"@language": "de"}
+        assert CSVW(str(folder / "csv-metadata.json"), validate=True).is_valid
+        texts += [described[f"dc:{name}"] for name in ("description", "provenance")]
+        for table in described["tables"]:
+            texts.append(table["dc:title"])
+            for column in table["tableSchema"]["columns"]:
+                texts += [*column.get("titles", [])[1:], column.get("dc:description", "")]
+            rows = pd.read_csv(folder / table["url"], dtype=str, keep_default_na=False)
+            assert list(rows)[-1] == "obs_status"  # heads are names, the same in every language
+            for name in rows.columns[rows.columns.str.endswith(("_label", "note"))]:
+                texts += rows[name].unique().tolist()
         texts.append((folder / "README.md").read_text("utf-8"))
         for text in texts:
             for own in (*vars(IMPRINT).values(), "Body height", "women, tall", '"all"'):
@@ -114,6 +127,23 @@ def test_words_that_stand_for_all_are_translated(german):
     assert "Datensätze nach sex und value (insgesamt)" in pages["areas"]  # the level of all areas
     assert "Werte nach Zählung" in pages["own counts"]
     assert "all</th>" in pages["own counts"]  # as somebody called a count
+
+
+def test_labels_that_are_made_are_translated_in_files_of_csvw(tmp_path):
+    status = rp.Attribute("status", rp.Categories(("1", "2", "3"), ("single", "wed", "other")))
+    workload = rp.Workload.of(rp.Domain((status,)), [("status",)])
+    plan = rp.plan(
+        workload.with_bases({"status": Ranges()}),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho=1),
+    )
+    records = pd.DataFrame({"status": ["1", "2", "3"] * 5})
+    rp.release(plan, records, tmp_path / "out", name="made up", ledger=tmp_path / "ledger")
+    publish(tmp_path / "out", tmp_path / "de", formats=["csvw"], language="de")
+    (path,) = (tmp_path / "de/tables").glob("*.csv")
+    frame = pd.read_csv(path, dtype=str)
+    assert {"single bis wed", "other"} <= {*frame["status"]}
+    assert CSVW(str(tmp_path / "de/csv-metadata.json"), validate=True).is_valid
 
 
 def test_px_files_say_their_language_and_the_same_figures(german, exports):

@@ -14,10 +14,9 @@ from rpexplore.results.formats.export import (
     ExportedTable,
     Format,
     decimals_of,
-    frequency_of,
     units_of,
 )
-from rpexplore.results.formats.export_columns import Column
+from rpexplore.results.formats.export_columns import Column, frequency_of
 
 FILE = "csv-metadata.json"
 _SDMX = "http://purl.org/linked-data/sdmx/2009"  # its words as linked data
@@ -33,7 +32,7 @@ def csvw_metadata(export: Export) -> dict[str, Any]:
     """The description of an export, as a JSON object."""
     imprint = export.imprint
     group: dict[str, Any] = {
-        "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
+        "@context": ["http://www.w3.org/ns/csvw", {"@language": export.language.code}],
         "dc:title": export.title,
         "dc:description": export.kind,
         "dc:provenance": export.guarantee,
@@ -47,24 +46,32 @@ def csvw_metadata(export: Export) -> dict[str, Any]:
 
 
 def _table(export: Export, table: ExportedTable) -> dict[str, Any]:
-    columns = [_column(export, column) for column in table.columns]
+    columns = [_column(export, table, column) for column in table.columns]
     schema: dict[str, Any] = {"columns": columns + _facts(export, table)}
     if table.key:
         schema["primaryKey"] = list(table.key)
     described = {"dc:description": table.note} if table.note else {}
-    return {"url": table.path, "dc:title": table.title, **described, "tableSchema": schema}
+    return {
+        "url": table.path,
+        "dc:title": export.title_of(table),
+        **described,
+        "tableSchema": schema,
+    }
 
 
-def _column(export: Export, column: Column) -> dict[str, Any]:
-    # The head of the column is the first title; what the release calls it is another one.
-    titles = [column.name] if column.title == column.name else [column.name, column.title]
+def _column(export: Export, table: ExportedTable, column: Column) -> dict[str, Any]:
+    # The head of the column is the first title; what it is called at length is another one.
+    titles = list(dict.fromkeys([column.name, _title(export, column)]))
     described: dict[str, Any] = {
         "name": column.name,
         "titles": titles,
         "datatype": "double" if column.is_number else "string",
         "required": column.is_required,
-        "dc:description": column.meaning,
     }
+    if export.language.is_english:
+        described["dc:description"] = column.meaning
+    elif not column.names_cells:
+        described["dc:description"] = export.meaning_of(column, table)
     if column.role == "value":
         described["propertyUrl"] = f"{_SDMX}/measure#obsValue"
     elif column.role == "status":
@@ -73,6 +80,16 @@ def _column(export: Export, column: Column) -> dict[str, Any]:
     elif column.role == "code" and column.attribute == export.imprint.time:
         described["propertyUrl"] = f"{_SDMX}/dimension#timePeriod"
     return described
+
+
+def _title(export: Export, column: Column) -> str:
+    """What a column is called: in English as in the release."""
+    if export.language.is_english:
+        return column.title
+    if not column.names_cells:
+        return export.head_of(column)
+    title = export.head(export.attribute_titles[column.attribute])
+    return export.language.text("code", name=title) if column.role == "code" else title
 
 
 def _facts(export: Export, table: ExportedTable) -> list[dict[str, Any]]:
@@ -105,4 +122,5 @@ FORMAT = Format(
     "CSV on the Web (CSVW)",
     "`csv-metadata.json` describes all files",
     write_csvw,
+    said_in="files_csvw",
 )

@@ -29,11 +29,10 @@ from rpexplore.results.formats.export import (
     ExportedTable,
     Format,
     decimals_of,
-    frequency_of,
     statuses_of,
     units_of,
 )
-from rpexplore.results.formats.export_columns import Column, safe_name
+from rpexplore.results.formats.export_columns import Column, frequency_of, safe_name
 from rpexplore.results.formats.languages import ENGLISH
 from rpexplore.results.formats.sdmx_structure import (
     CONF_STATUS,
