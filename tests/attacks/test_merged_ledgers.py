@@ -140,6 +140,50 @@ def test_copies_of_a_ledger_that_went_on_apart_are_merged_once(folder, tmp_path)
     assert len(Ledger(named).account(data).entries) == 4
 
 
+@pytest.fixture
+def copied_database(folder, tmp_path, postgres, monkeypatch) -> tuple[Ledger, Ledger]:
+    """A ledger in a database with a run on one.csv, and that database copied."""
+    postgres.run("DROP DATABASE IF EXISTS copy", "DROP DATABASE IF EXISTS books")
+    postgres.run("CREATE DATABASE books")
+    for name in ("books", "copy"):
+        monkeypatch.setenv(name.upper(), postgres.url.replace("/postgres?", f"/{name}?"))
+    LedgerDatabase("BOOKS").create()
+    release(PLAN, folder / "one.csv", tmp_path / "first", ledger="postgresql:BOOKS")
+    postgres.run("CREATE DATABASE copy TEMPLATE books")
+    return Ledger("postgresql:BOOKS"), Ledger("postgresql:COPY")
+
+
+def test_of_a_database_and_its_copy_the_one_that_goes_on_is_used(folder, tmp_path, copied_database):
+    original, copy = copied_database
+    data = folder / "one.csv"
+    release(PLAN, data, tmp_path / "second", ledger=copy.name)
+    with pytest.raises(LedgerError, match="has its account in the ledger 'postgresql:COPY'"):
+        release(PLAN, data, tmp_path / "third", ledger=original.name)
+    release(PLAN, data, tmp_path / "third", ledger=copy.name)
+    assert n_runs_in(original, data) == 1
+    assert n_runs_in(copy, data) == 3
+
+
+def test_a_database_and_its_copy_that_went_on_apart_are_merged(folder, tmp_path, copied_database):
+    original, copy = copied_database
+    data = folder / "one.csv"
+    with pytest.raises(LedgerError, match="cannot be merged into itself"):
+        original.merge(copy)
+    original.book(data, PLAN, "second")
+    copy.book(data, PLAN, "third")
+    remember(copy, copy.id, frozenset(source_of(data).names(Path("/"))))
+    for ledger in (original, copy):
+        with pytest.raises(LedgerError, match="has its account in the ledger"):
+            release(PLAN, data, tmp_path / "fourth", ledger=ledger.name)
+    assert original.merge(copy) == 1
+    release(PLAN, data, tmp_path / "fourth", ledger=original.name)
+    assert n_runs_in(original, data) == 4
+
+
+def n_runs_in(ledger: Ledger, data: Path) -> int:
+    return len(ledger.account(data).entries)
+
+
 def test_who_has_booked_in_a_copy_uses_the_ledger_that_it_was_merged_into(
     folder, tmp_path, monkeypatch
 ):

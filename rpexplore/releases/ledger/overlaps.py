@@ -199,19 +199,23 @@ def known_ledger(
         if not any(
             _is_copy(found[ledger], found[other], or_equal=other_number < number)
             for other_number, other in enumerate(used)
-            if other != ledger and not _are_one(ledger, other, found)
+            if other != ledger and not _are_one(ledger, other, found, source)
         )
     ]
     meant = [_ledger_meant(source, one, found, named, is_given_up, "") for one in noted]
-    holders += [ledger for ledger in meant if ledger is not None]
+    holders += [
+        ledger
+        for ledger in meant
+        if ledger is not None and not _is_left_behind(ledger, holders, found, source)
+    ]
     for one in of_these:
         remedy = other_name or _forgetting(one.name)
         _ledger_meant(source, one, found, named, is_given_up, remedy)
     charged: list[Ledger] = []
     for ledger in sorted(holders, key=lambda ledger: ledger != named):
-        if not any(_are_one(ledger, other, found) for other in charged):
+        if not any(_are_one(ledger, other, found, source) for other in charged):
             charged.append(ledger)
-    apart = [ledger for ledger in charged if named and not _are_one(ledger, named, found)]
+    apart = [ledger for ledger in charged if named and not _are_one(ledger, named, found, source)]
     if apart:
         raise LedgerError(elsewhere_text(source.name, apart[0].name) + other_name)
     if len(charged) > 1:
@@ -314,12 +318,35 @@ def _look(ledger: Ledger, source: Source) -> _Found:
         return _Found(problem=problem)
 
 
-def _are_one(ledger: Ledger, other: Ledger, found: Mapping[Ledger, _Found]) -> bool:
-    """Whether two names are of one ledger: in a database, one for each role that uses it."""
+def _are_one(ledger: Ledger, other: Ledger, found: Mapping[Ledger, _Found], source: Source) -> bool:
+    """Whether two names are of one ledger: in a database, one for each role that uses it.
+
+    A database may have been copied, so that the first entry is the same and others may differ.
+    """
     if ledger == other or ledger.path is not None or other.path is not None:
         return ledger == other
-    ids = [found[one].id if one in found else "" for one in (ledger, other)]
-    return ids[0] == ids[1] != ""
+    looked = [
+        (len(there.digests), one, there) for one in (ledger, other) if (there := found.get(one))
+    ]
+    if len(looked) < 2 or looked[0][2].id != looked[1][2].id or not looked[0][2].id:
+        return False
+    (_, shorter, there), (n_longer, _, longer) = sorted(looked, key=lambda one: one[0])
+    if _is_copy(there, longer, or_equal=False):
+        # Which a copy still is if it is looked at once more; the same one has grown meanwhile.
+        there = _look(shorter, source)
+    return there.digests[:n_longer] == longer.digests
+
+
+def _is_left_behind(
+    ledger: Ledger, others: Sequence[Ledger], found: Mapping[Ledger, _Found], source: Source
+) -> bool:
+    """Whether a ledger in a database is one of these as it was earlier: a copy of it went on."""
+    there = found.get(ledger, _Found())
+    return bool(ledger.path is None and there.id) and any(
+        _is_copy(there, found[other], or_equal=False) and not _are_one(ledger, other, found, source)
+        for other in others
+        if other in found
+    )
 
 
 def _is_copy(found: _Found, other: _Found, *, or_equal: bool) -> bool:
