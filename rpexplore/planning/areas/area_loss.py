@@ -13,7 +13,6 @@ from rpexplore.planning.losses.constrained import MaxWithinTargets, SumWithinTar
 from rpexplore.planning.losses.losses import Loss, MaxVariance, SumOfVariances, WeightedSum
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.variances import CellVariances
-from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
 # ---- Cells of tables in areas: the extreme ones of each table, and those that a loss looks at.
@@ -197,13 +196,12 @@ def area_problem(
     rows: LossRows,
     profiles: Profiles,
     uniform: bool,
-    budget: Budget,
+    cost: float,
 ) -> AreaProblem:
     """The input of the search for the best precisions.
 
-    Its variances are those at a privacy cost of 1, its losses those at the budget.
+    Its variances are those at a privacy cost of 1 for a record, its losses those at `cost`.
     """
-    cost = float(budget.record_privacy_cost)
     if isinstance(loss, SumOfVariances):
         weights = _of_groups(profiles.columns / cost, groups)
         return AreaSum(groups, profiles.costs, uniform, weights)

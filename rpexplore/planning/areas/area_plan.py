@@ -272,8 +272,9 @@ def proven_bound(plan: AreaPlan) -> float:
     """The bound on all plans by a plan's precisions and prices; not above 0 where there is none."""
     rows = plan.loss_rows
     profiles = profiles_of(plan.workload, plan.closure, plan.loss, rows)
+    cost = float(plan.budget.record_privacy_cost)
     problem = area_problem(
-        plan.workload, plan.groups, plan.loss, rows, profiles, plan.uniform, plan.budget
+        plan.workload, plan.groups, plan.loss, rows, profiles, plan.uniform, cost
     )
     state = AreaState(plan.precisions, plan.prices, plan.table_prices)
     with np.errstate(divide="ignore", invalid="ignore"):  # a price of 0 proves nothing

@@ -107,7 +107,9 @@ def plan_areas(
                 "(SumOfVariances)."
             )
         profiles = profiles_of(workload, closure, loss, rows)
-        problem = area_problem(workload, groups, loss, rows, profiles, uniform_levels, budget)
+        # Precisions that are the best for any budget are found to the last digit for all of them.
+        cost = 1.0 if loss.is_homogeneous else float(budget.record_privacy_cost)
+        problem = area_problem(workload, groups, loss, rows, profiles, uniform_levels, cost)
         if isinstance(problem, AreaCapped):
             problem, inside, largest = problem_with_room(problem, tolerance, on_progress)
             if largest >= 1:
