@@ -196,13 +196,13 @@ def test_impossible_records_are_refused_until_the_curator_has_them_counted(app, 
 
 
 def test_what_holds_no_records_or_other_columns_is_refused(app, tmp_path):
-    (tmp_path / "a.dat").touch()
+    (tmp_path / "a.doc").touch()
     (tmp_path / "a.csv").touch()
     (tmp_path / "b").mkdir()
     session = app("release")
     for path, reason in (
         (tmp_path / "none.csv", "There are no records at"),
-        (tmp_path / "a.dat", "must be a .csv or .parquet file"),
+        (tmp_path / "a.doc", "must be a .csv or .parquet file"),
         (f'"{tmp_path / "b"}"', "holds no records"),  # as some file managers copy it
     ):
         set_up(session, path)

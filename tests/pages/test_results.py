@@ -271,6 +271,7 @@ def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monke
         names = archive.namelist()
         assert {"csv-metadata.json", "sdmx/structure.xml", "tables/0001_age.csv"} <= {*names}
         assert archive.read("README.md").startswith(b"# Atlas\n")
+    session.multiselect(key="publish formats").set_value(["csvw", "frictionless"]).run()
     assert session.selectbox(key="publish in English").options == ["English"]
     session.multiselect(key="publish formats").set_value(["html"]).run()
     session.selectbox(key="publish language").set_value("de").run()

@@ -122,8 +122,8 @@ def publishing(results: AnyResults, folder: Path) -> None:
             list(LANGUAGES) if is_translated else [ENGLISH.code],
             format_func=LANGUAGES.__getitem__,
             key="publish language" if is_translated else "publish in English",
-            help="The page for readers, crosstabs for Excel, PX and SDMX are in other languages as "
-            "well; names and labels of the codebook stay as they are.",
+            help="The page for readers, crosstabs for Excel, PX, SDMX, JSON-stat and CSVW are in "
+            "other languages as well; names and labels of the codebook stay as they are.",
         )
         if attempt(lambda: Export(folder, language=Language(language))) is None:
             return
