@@ -164,7 +164,7 @@ def describe_curves(
     times = {4: "four times", 2: "twice"}[times_for_half(measure)]
     return (
         f"At the current budget, {rho_text(budget.rho, 4, 'nearest')}, the {measure.noun}"
-        f"{f' in {unit}' if unit else ''} is: {now}. Half of it takes {times} the budget, for "
+        f"{f' in {unit}' if unit else ''} is: {now}. To halve it takes {times} the budget, for "
         f"every table: ρ = {rho}{epsilon}."
     )
 

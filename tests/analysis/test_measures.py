@@ -50,6 +50,6 @@ def test_curves_against_the_budget():
     rho, value = half_value(high, budget, VARIANCE)
     assert (rho, value) == pytest.approx((0.2, plan.standard_errors.max() ** 2 / 2))
     sentence = describe_curves([high], budget, "people", VARIANCE)
-    assert "Half of it takes twice the budget" in sentence
+    assert "To halve it takes twice the budget" in sentence
     quarter = budget_for_value(high, plan.standard_errors.max() ** 2 / 4, budget, VARIANCE)
     assert quarter.times == pytest.approx(4)
