@@ -222,6 +222,7 @@ def in_every_box() -> None:
     drop(alone(session), ("towns.json", codebook, ""), ("towns.csv", TOWNS, ""))
     show(session, "Map")
     plan = planned(session).alone
+    drop_records(show(session, "Plan"), "file of area totals", "csv")
     drop_records(show(session, "Map"), "area map file", "json")
     rp.release(plan, "data/towns.csv", "out/towns")
     session.open("results").text_input(key="results folder").set_value("out/towns").run()
