@@ -359,6 +359,15 @@ def csv_rows(
         ) from None
 
 
+def refuse_twice(
+    columns: Sequence[str], names: Iterable[str], source: str, error: type[RpexploreError]
+) -> None:
+    """Raise `error` if one of these names is that of two columns."""
+    for name in names:
+        if columns.count(name) > 1:
+            raise error(f"{source} has the column {name} twice; keep one of them.")
+
+
 def _separator_of(text: str) -> str:
     """The one that splits the first line that any splits, of 20: titles stand above names."""
     separators = (",", ";", "\t", "|")

@@ -7,7 +7,7 @@ from typing import Any
 
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few
-from rpexplore.common.text import csv_rows, csv_text
+from rpexplore.common.text import csv_rows, csv_text, refuse_twice
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.codebook import DATES, attribute_from_field, check_number
@@ -76,9 +76,7 @@ def attributes_of_rows(
             f"{source} must have a header with the columns attribute, value and (if wanted) "
             f"label, got {shown(', '.join(columns)) or 'no header'}."
         )
-    for column in ("attribute", "value", "label", "group"):
-        if columns.count(column) > 1:
-            raise DomainError(f"{source} has the column {column} twice; keep one of them.")
+    refuse_twice(columns, ("attribute", "value", "label", "group"), source, DomainError)
     if named is None:
         with refusing(DomainError, f"{source}, header"):
             refuse_what_is_said(dict.fromkeys(columns, "column"), CSV)

@@ -11,7 +11,7 @@ import numpy as np
 
 from rpexplore.common.files import utf8_text
 from rpexplore.common.numbers import shown, shown_few, whole_number
-from rpexplore.common.text import csv_rows, csv_text, plural
+from rpexplore.common.text import csv_rows, csv_text, plural, refuse_twice
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases import Basis, Identity
@@ -164,8 +164,7 @@ def _condition_columns(header: Sequence[str], source: str) -> dict[str, int]:
                 f"{source} must have the columns condition and, if wanted, name, by and target, "
                 f"got {shown(title)!r} as well; remove it."
             )
-        if titles.count(title) > 1:
-            raise WorkloadError(f"{source} has the column {title} twice; keep one of them.")
+    refuse_twice(titles, titles, source, WorkloadError)
     return {title: column for column, title in enumerate(titles)}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown
-from rpexplore.common.text import csv_rows, joined
+from rpexplore.common.text import csv_rows, joined, refuse_twice
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
@@ -185,9 +185,7 @@ def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
             f"{source} must have a header with the column attributes and, if wanted, weight, "
             f"target and required, got {shown(', '.join(columns)) if columns else 'no header'}."
         )
-    for column in ("attributes", "weight", "target", "required"):
-        if columns.count(column) > 1:
-            raise WorkloadError(f"{source} has the column {column} twice; keep one of them.")
+    refuse_twice(columns, ("attributes", "weight", "target", "required"), source, WorkloadError)
     tables: list[Table] = []
     weights: list[float] = []
     targets: list[Target | None] = []
