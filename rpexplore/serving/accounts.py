@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 from urllib.parse import quote
 
-import streamlit as st
+import streamlit as st  # tells whose a session is, by what the guard put into its headers
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response

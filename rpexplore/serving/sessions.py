@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from itertools import count
 from typing import NamedTuple
 
-import streamlit as st
+import streamlit as st  # keeps what belongs to a session, and says when that has ended
 
 from rpexplore.common.server import OWN_APP, Limits, server_settings
 from rpexplore.common.server_files import log_event, timed_event
@@ -62,18 +62,13 @@ class _Full(Exception):
 
 
 def has_place() -> bool:
-    """Whether this session is one of those that the server has room for; else the page says so."""
+    """Whether this session is one of those that the server has room for."""
     if not plans_only():
         return True
     try:
         _place()  # asked in each run: it is given up when the connection breaks off
     except _Full:
         log_event("refused by a limit", limit="sessions")
-        st.title("All places are taken")
-        st.info(
-            f"{limits().sessions:,} people use this planning server now, as many "
-            "as it has room for. Try again in some minutes; saved projects are as they were left."
-        )
         return False
     return True
 

@@ -25,7 +25,7 @@ from rpexplore.common.server_files import timed_event
 from rpexplore.common.text import joined
 from rpexplore.planning.part_plan import TITLES
 from rpexplore.serving.accounts import LOG_OUT, account
-from rpexplore.serving.sessions import has_place, session_number, where_kept
+from rpexplore.serving.sessions import has_place, limits, session_number, where_kept
 
 # ---- What is around every page: title, session state, navigation and the line on top.
 
@@ -39,6 +39,11 @@ def draw() -> None:
     st.logo(LOGO)
     st.html(STYLE)
     if not has_place():
+        st.title("All places are taken")
+        st.info(
+            f"{limits().sessions:,} people use this planning server now, as many "
+            "as it has room for. Try again in some minutes; saved projects are as they were left."
+        )
         return
     problem = begin()
     page = st.navigation(all_pages(), position="top")
