@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.results.combination import combine
+from rpexplore.results.estimates.area_counts import area_guesses, whole_area_counts
 from tests.releases.area_plans import BOTH, RECORDS, SEXES, TOTAL, TREE, asked
 
 WORKLOAD = asked(top=BOTH, region=BOTH, town=SEXES, block=TOTAL)
@@ -100,3 +102,17 @@ def test_where_records_are_replaced_the_number_of_all_is_exact_and_stays_so_comb
         / (alone.table("region", "sex")["standard_error"])
     )
     assert ratio.tolist() == pytest.approx([0.5**0.5] * len(ratio))
+
+
+@pytest.mark.parametrize("make", [whole_area_counts, area_guesses], ids=["whole", "guesses"])
+@pytest.mark.parametrize("name", ["areas", "both"])
+def test_whole_counts_keep_what_is_exact(name, make, data, tmp_path):
+    release = rp.release(PLANS[name], data, tmp_path / "out")
+    whole = make(release, tmp_path / "whole")
+    for level in ("all", "region", "town") if name == "areas" else ("all", "region"):
+        assert sums_of_areas(whole, level, "sex") == true_counts(level)
+    if name == "both":
+        true = FRAME.groupby(["sex", "age"]).size().tolist()
+        assert whole.table("all", "sex", "age")["value"].tolist() == true
+    with pytest.raises(ReleaseError, match=r"is 299, and the release has 300 records there"):
+        make(release, tmp_path / "other", totals={0: 299})
