@@ -152,7 +152,7 @@ class AreaErrors:
         areas = self._areas(level)
         errors = self.errors[areas]
         order = np.argsort(-errors, kind="stable")[:most]
-        chosen = areas[order]
+        chosen, median = areas[order], float(np.median(errors))
         return pd.DataFrame(
             {
                 "area": [area_title(self.tree, area) for area in chosen.tolist()],
@@ -161,7 +161,7 @@ class AreaErrors:
                 "family": self.family[chosen],
                 "standard_error": errors[order],
                 "margin_95": errors[order] * Z_95,
-                "times_median": errors[order] / np.median(errors),
+                "times_median": errors[order] / median if median > 0 else 1.0,
             }
         )
 

@@ -40,7 +40,7 @@ from rpexplore.planning.areas.area_plan_file import (
 from rpexplore.planning.areas.area_sums import AreaLists, accuracy_of_sums
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.solvers import AreaProblem, AreaState
-from rpexplore.planning.areas.tree_passes import stated_errors
+from rpexplore.planning.areas.tree_passes import NO_ERROR
 from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.losses.losses import Loss, WeightedSum
 from rpexplore.planning.mechanism.closure import Closure
@@ -377,6 +377,7 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
             asked = plan.workload.workloads[kind]
             of_level = (groups.kinds == kind) & (level_of == level)
             sizes, residuals = groups.multiplicity[of_level], plan.residual_variances[:, of_level]
+            residuals = np.where(residuals < NO_ERROR, 0.0, residuals)
             given = plan.workload, plan.closure, kind, residuals
             smallest = largest = variances = mean_variances(*given)
             if not plan.workload.tables.is_marginals:
@@ -392,9 +393,9 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
                     "attributes": asked.tables[row],
                     "areas": int(np.sum(sizes)),
                     "cells": int(asked.exact_cells[row]),
-                    "standard_error": unit * float(stated_errors(mean)),
-                    "largest_standard_error": unit * float(stated_errors(np.max(largest[row]))),
-                    "smallest_standard_error": unit * float(stated_errors(np.min(smallest[row]))),
+                    "standard_error": unit * float(np.sqrt(mean)),
+                    "largest_standard_error": unit * float(np.sqrt(np.max(largest[row]))),
+                    "smallest_standard_error": unit * float(np.sqrt(np.min(smallest[row]))),
                     "weight": float(asked.weights[row]),
                     "target": float(asked.targets[row]),
                     "required": bool(asked.required[row]),

@@ -225,10 +225,9 @@ def exact_numbers(plan: AreaDesign, answers: AreaAnswers) -> dict[int, int]:
     n_levels = int(plan.exact_levels[plan.of_residual[total]])
     parts, found = answers.parts, {}
     above = n_levels <= parts.level + 1
-    for part in range(len(parts.areas)):
+    for part in range(len(parts.areas)) if n_levels else ():
         of_part = answers.of_top if above else answers.of_part(part)
-        first = 0 if above or part == 0 else parts.level
-        own = of_part.areas.down_to(max(n_levels - first, 0))
+        own = of_part.areas.down_to(n_levels - (0 if above or part == 0 else parts.level))
         rows = slice(0, len(own))
         values = np.rint(of_part.contribution(total, rows).reshape(-1)).astype(np.int64)
         found |= dict(zip(own.areas.tolist(), values.tolist(), strict=True))
