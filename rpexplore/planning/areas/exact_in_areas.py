@@ -108,7 +108,8 @@ def refuse_unprotected_in_areas(workload: AreaWorkload, closure: Closure) -> Non
     of_top = np.any(closure.variance_matrix[top] > 0, axis=0) if len(top) else False
     hidden = np.flatnonzero(is_kept_by_all(closure, kept.totals) & of_top)
     if len(hidden):
-        together = workload.domain.describe(closure.attributes(int(hidden[0])))
+        attributes = closure.attributes(int(hidden[0]))
+        together = " × ".join(workload.domain.names[index] for index in attributes)
         raise PlanError(
             "The exact totals share attributes, so that no change of records that keeps them "
             f"changes {together} of the level {tree.levels[0]}, which would not be protected; make "

@@ -16,7 +16,7 @@ from rpexplore.planning.areas.area_groups import AreaGroups, Siblings
 # ones).
 
 
-EXACT = 1e-40
+EXACT = 1e-60
 """The variance that stands for 0, of what is known exactly: 0 stands for no answer."""
 NO_ERROR = 1e-12
 """A variance below this is that of what is known exactly: it is stated as 0."""
