@@ -96,15 +96,8 @@ def with_exact_totals(
 
     neighbours: what --neighbours says, if it is there; tree: the areas, if there are some
     """
-    from rpexplore.planning.areas.exact_in_areas import OF_AREAS
+    from rpexplore.planning.areas.exact_in_areas import total_from_text
     from rpexplore.privacy.budget import REPLACE, Budget
-    from rpexplore.workload.table_text import table_from_text
-
-    def total(text: str) -> Sequence[str]:
-        names = [name.strip() for name in text.split(",")]
-        if tree is None or not any(name.startswith(OF_AREAS) for name in names):
-            return table_from_text(domain.with_levels, text)
-        return names
 
     if not exact:
         return budget
@@ -120,7 +113,7 @@ def with_exact_totals(
         period=budget.period,
         unit_noun=budget.unit_noun,
         distinct=budget.distinct,
-        exact=[total(text) for text in exact],
+        exact=[total_from_text(domain.with_levels, tree, text) for text in exact],
     )
 
 

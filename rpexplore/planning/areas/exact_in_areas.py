@@ -8,14 +8,28 @@ import numpy as np
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import joined
 from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
 from rpexplore.planning.mechanism.replacement import is_kept_by_all
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.table_text import table_from_text
 
 OF_AREAS = "area@"
+
+
+def total_from_text(domain: Domain, tree: AreaTree | None, text: str) -> tuple[str, ...]:
+    """The names of an exact total as it is typed: "sex,age", or "area@county" beside areas.
+
+    Raises:
+        WorkloadError, DomainError: As `table_from_text`.
+    """
+    names = tuple(name.strip() for name in text.split(","))
+    if tree is not None and any(name.startswith(OF_AREAS) for name in names):
+        return names
+    return table_from_text(domain, text)
 
 
 def kept_in_areas(workload: AreaWorkload, budget: Budget) -> KeptInAreas | None:
