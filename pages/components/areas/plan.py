@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import pandas as pd
 import streamlit as st
 
 from pages.components.areas.source import READING, choose_areas, levels, tables_view
@@ -53,7 +52,6 @@ from rpexplore.analysis.area_forecast import (
 )
 from rpexplore.analysis.area_levels import beside_shares_by_level
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.processes import Progress
 from rpexplore.common.text import capitalised, count_of, number_text, rounded
 from rpexplore.domain.expected_counts import MAX_COUNT, ExpectedCounts
 from rpexplore.errors import RpexploreError
@@ -207,7 +205,7 @@ def _targets(planned: AreaPlan) -> None:
 
 def _shares(planned: AreaPlan) -> None:
     st.subheader("Beside shares of the budget by level")
-    beside = worked_out(_beside, planned, by=(planned,))
+    beside = worked_out(beside_shares_by_level, planned)
     if beside is not None:
         st.markdown(escaped(describe_shares(beside)))
         listing(*shares_listed(beside), "The plan beside shares of the budget by level")
@@ -217,11 +215,6 @@ def _shares(planned: AreaPlan) -> None:
             "share of it. Compared only where all areas of a level have the same tables, as they "
             "always do on this page."
         )
-
-
-def _beside(planned: AreaPlan, on_progress: Progress) -> pd.DataFrame:
-    on_progress("Planning with shares by level", 0.0)
-    return beside_shares_by_level(planned, on_progress=on_progress)
 
 
 # ---- How good tables in areas will be, by level, where it is known how many records there are.

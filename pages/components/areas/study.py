@@ -137,17 +137,18 @@ def _offer_budget(refused: OutOfReachError, opened: AreaStudy) -> None:
 
 def area_outcome(scenario: Scenario) -> AreaOutcome | None:
     """What comes of a scenario's areas; None while it is planned, and where there is no plan."""
-    problem = f"{scenario.name}: {NO_PLAN}"
     planned = part("areas", scenario)
     if planned is None:
         return None
-    by = (planned, scenario.public, scenario.expected, scenario.areas)
-    return worked_out(_outcome, planned, scenario, problem=problem, slot=scenario.name, by=by)
-
-
-def _outcome(planned: AreaPlan, scenario: Scenario, on_progress: Progress) -> AreaOutcome:
-    on_progress("Working out what comes of the areas", 0.0)
-    return AreaOutcome.of(planned, scenario)
+    return worked_out(
+        AreaOutcome.of,
+        planned,
+        scenario,
+        doing="Working out what comes of the areas",
+        problem=f"{scenario.name}: {NO_PLAN}",
+        slot=scenario.name,
+        by=(planned, scenario.public, scenario.expected, scenario.areas),
+    )
 
 
 def _target_for_all() -> None:

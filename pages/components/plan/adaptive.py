@@ -92,7 +92,10 @@ def _rehearsal(made: AdaptivePlan) -> None:
             "nothing is spent."
         )
         st.button(
-            "Simulate the adaptive plan", on_click=_rehearse, args=key, help=meaning("Simulation")
+            "Simulate the adaptive plan",
+            on_click=st.session_state.update,
+            args=({_WANTED: key},),
+            help=meaning("Simulation"),
         )
         return
     rehearsal = worked_out(_rehearsed, *key)
@@ -108,10 +111,6 @@ def _rehearsal(made: AdaptivePlan) -> None:
         columns,
         "Simulated errors of an adaptive release and of smooth tables",
     )
-
-
-def _rehearse(*key: object) -> None:
-    st.session_state[_WANTED] = key
 
 
 def _rehearsed(

@@ -102,7 +102,12 @@ def smooth_rehearsal(planned: TablePlan) -> None:
             "measure yours, and compares unbiased, nonnegative and smooth tables with them. It "
             "reads no record and spends nothing."
         )
-        st.button("Simulate them", on_click=_rehearse, args=key, help=meaning("Simulation"))
+        st.button(
+            "Simulate them",
+            on_click=st.session_state.update,
+            args=({WANTED: key},),
+            help=meaning("Simulation"),
+        )
         return
     rehearsal = worked_out(rehearse_smooth_tables, planned, expected)
     if rehearsal is not None:
@@ -145,7 +150,3 @@ def _show(rehearsal: SmoothRehearsal) -> None:
             icon=":material/arrow_forward:",
             query_params={"part": "weights"},
         )
-
-
-def _rehearse(*key: object) -> None:
-    st.session_state[WANTED] = key

@@ -12,23 +12,19 @@ from pages.components.shared.session import (
     show_messages,
 )
 from pages.components.shared.solutions import budget_of_whole, optimum, part_budget
-from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.rule_targets import RuleTargets, budget_with_objective
 from rpexplore.analysis.sufficient_budgets import TARGET_LOSS, SufficientBudget, smallest_budget
-from rpexplore.common.processes import Progress
-from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import BudgetError
-from rpexplore.planning import planner
-from rpexplore.planning.planner import Optimum
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import TableSetting
+from rpexplore.serving.planning_tasks import solve_for_rule
 from rpexplore.workload.rules import EXAMPLE, SURELY, Rule, rules_from_text, rules_of
-from rpexplore.workload.workload import Workload
 
 HERE = "rule"
 _WANTED = "tables to be planned for the rule"
+_DOING = "Working out the budget for the rule"
 _MOST_TABLES = 1000  # that get a target of their own in the scenario
 
 
@@ -58,7 +54,7 @@ def budget_for_rule(made: Forecast) -> None:
     label = "Budget at which all do"
     assert made.drawn is not None
     rules = made.rules or (Rule(made.limit, made.share),)
-    ruled = worked_out(_ruled, made.drawn.workload, rules, made.drawn, made.survey)
+    ruled = worked_out(RuleTargets.worked_out, rules, made.drawn, made.survey, doing=_DOING)
     solution = optimum()
     if ruled is None or solution is None:
         return
@@ -93,19 +89,6 @@ def budget_for_rule(made: Forecast) -> None:
         _plan_for_rule(ruled)
 
 
-def _ruled(
-    tables: Workload,
-    rules: tuple[Rule, ...],
-    drawn: DrawnCounts,
-    survey: SurveyDesign | None,
-    on_progress: Progress,
-) -> RuleTargets:
-    on_progress("Working out the budget for the rule", 0.0)
-    ruled = RuleTargets(tables, rules, drawn=drawn, survey=survey)
-    _ = ruled.reason  # which takes most of the time
-    return ruled
-
-
 # ---- The rule as the objective: each table gets the target that the rule comes to.
 
 
@@ -126,7 +109,7 @@ def _plan_for_rule(ruled: RuleTargets) -> None:
         )
         return
     budget = part_budget("tables")
-    solved = worked_out(_solved, ruled, current().uniform_reference)
+    solved = worked_out(solve_for_rule, ruled, current().uniform_reference)
     if solved is None:
         return
     del st.session_state[_WANTED]
@@ -137,15 +120,6 @@ def _plan_for_rule(ruled: RuleTargets) -> None:
         return
     _take(ruled, smallest)
     st.rerun()
-
-
-def _solved(ruled: RuleTargets, uniform_reference: bool, on_progress: Progress) -> Optimum:
-    return planner.optimum(
-        ruled.workload,
-        loss=TARGET_LOSS,
-        uniform_reference=uniform_reference,
-        on_progress=on_progress,
-    )
 
 
 def _take(ruled: RuleTargets, enough: SufficientBudget) -> None:

@@ -7,12 +7,9 @@ import streamlit as st
 from pages.components.shared.background import worked_out
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import budget_of_whole
-from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.analysis.suggestions import Proposal, TableSuggestions, suggestions
-from rpexplore.common.processes import Progress
+from rpexplore.analysis.suggestions import Proposal, suggestions
 from rpexplore.common.text import describe_share
-from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_changes import changed_by
@@ -33,9 +30,11 @@ def suggested(planned: TablePlan, table: int, made: Forecast | None) -> None:
         if rule.of == PEOPLE and table in rule.places(planned.workload):
             limit, share = float(rule.cv), float(rule.share)
     attributes = planned.workload.tables[table]
-    found = worked_out(_suggested, planned, made.drawn, limit, share, attributes, made.survey)
-    if found is None:
+    made_for = planned, made.drawn, limit, share, (attributes,), 1, made.survey
+    suggested = worked_out(suggestions, *made_for)
+    if suggested is None:
         return
+    (found,) = suggested
     if found.people.low >= share:
         st.caption("The table meets the rule already.")
         return
@@ -47,21 +46,6 @@ def suggested(planned: TablePlan, table: int, made: Forecast | None) -> None:
         text, button = st.columns([5, 1], vertical_alignment="center")
         text.markdown(escaped(proposal.text(made.whom)))
         button.button("Apply", key=f"apply {number}", on_click=_apply, args=(proposal,))
-
-
-def _suggested(
-    planned: TablePlan,
-    drawn: DrawnCounts,
-    limit: float,
-    share: float,
-    table: tuple[str, ...],
-    design: SurveyDesign | None,
-    on_progress: Progress,
-) -> TableSuggestions:
-    (made,) = suggestions(
-        planned, drawn, limit, share, [table], survey=design, on_progress=on_progress
-    )
-    return made
 
 
 def _apply(proposal: Proposal) -> None:

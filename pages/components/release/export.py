@@ -161,12 +161,10 @@ def piece(
 
 def _made(name: str, key: tuple, make: Callable[[], Content], disabled: bool) -> Content | None:
     """What `make` returns, once its button was pressed; until then the button."""
-
-    def request() -> None:
-        st.session_state[f"requested {name}"] = key
-
+    request = {f"requested {name}": key}
     if st.session_state.get(f"requested {name}") != key:
-        st.button(f"Make {name}", on_click=request, disabled=disabled)
+        update = st.session_state.update
+        st.button(f"Make {name}", on_click=update, args=(request,), disabled=disabled)
         return None
     return worked_out(_make, name, make, slot=name, by=key)
 

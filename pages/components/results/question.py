@@ -4,9 +4,7 @@ import streamlit as st
 
 from pages.components.shared.background import worked_out
 from pages.components.shared.session import attempt, escaped, kept
-from rpexplore.common.processes import Progress
 from rpexplore.domain.values import combination_from_text, example_of
-from rpexplore.releases.items import Answer
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.publication import Publication
 from rpexplore.results.synthetic.questions import ModelAnswer, Questions, describe_answer
@@ -34,7 +32,7 @@ def question_box(
     where = attempt(lambda: combination_from_text(domain, text, "question"))
     if where is None:
         return
-    answer = worked_out(_answered, questions, text)
+    answer = worked_out(questions.answer, text, by=(questions, text))
     if answer is None:
         return
     if publication.hides(answer.value, answer.standard_error):
@@ -43,7 +41,3 @@ def question_box(
     st.info(f"**{escaped(describe_answer(answer, record_noun))}**", icon=":material/functions:")
     if isinstance(answer, ModelAnswer):
         st.caption(answer.describe())
-
-
-def _answered(questions: Questions, text: str, on_progress: Progress) -> Answer:
-    return questions.answer(text, on_progress=on_progress)

@@ -15,7 +15,6 @@ from pages.components.shared.autosave import PARAMETER, autosaves, is_saved, ope
 from pages.components.shared.background import worked_out
 from pages.components.shared.files import finished_at, path_choice, released_folders
 from pages.components.shared.session import current, escaped, kept, project
-from rpexplore.common.processes import Progress
 from rpexplore.common.text import capitalised
 from rpexplore.domain.readings import WARNINGS
 from rpexplore.planning.plan import TITLES
@@ -79,7 +78,8 @@ def results_source() -> Shown | None:
             _note(None)
         return None
     others = tuple(released_folders().names)
-    results = worked_out(_load, folder, others, by=(folder, finished_at(folder)))
+    doing, by = f"Reading {folder.name}", (folder, finished_at(folder))
+    results = worked_out(_load, folder, others, doing=doing, by=by)
     if results is None:
         return None
     _note(folder)
@@ -145,8 +145,7 @@ def is_of_current(source: ShownTables) -> bool:
     return set(source.attributes) <= set(current().domain.names)
 
 
-def _load(folder: Path, others: tuple[Path, ...], on_progress: Progress) -> Any:
-    on_progress(f"Reading {folder.name}", 0.0)
+def _load(folder: Path, others: tuple[Path, ...]) -> Any:
     kind = read_manifest(folder).get("format")
     if kind == SYNTHETIC[0]:
         return SyntheticRecords.load(folder)

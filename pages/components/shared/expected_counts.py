@@ -29,19 +29,17 @@ from rpexplore.analysis.published_lines import (
     forecast_of_scenario,
     public_of_areas,
 )
-from rpexplore.common.processes import Progress
 from rpexplore.common.text import count_of, needed_number_of, number_of, number_text, plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.named_areas import AreaTotals
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
+from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.serving.sessions import plan_solved, where_kept
+from rpexplore.serving.planning_tasks import solve_adaptive
+from rpexplore.serving.sessions import where_kept
 from rpexplore.workload.survey_text import design_from_texts, effect_texts
-from rpexplore.workload.workload import Workload
 
 # ---- Expected counts, which say what an accuracy is worth, the limit of good cells, the forecast.
 
@@ -244,10 +242,4 @@ def adaptive_plan_of_scenario() -> AdaptivePlan | None:
     if left_out:
         st.caption(left_out)
     records = max(round(scenario.expected.total), 1)
-    return worked_out(_planned, tables, part_budget("tables"), records, problem=NO_PLAN)
-
-
-def _planned(tables: Workload, budget: Budget, records: int, on_progress: Progress) -> AdaptivePlan:
-    on_progress("Planning", 0.0)
-    with plan_solved("adaptive", len(tables)):
-        return adaptive_plan(tables, budget=budget, expected_records=records)
+    return worked_out(solve_adaptive, tables, part_budget("tables"), records, problem=NO_PLAN)

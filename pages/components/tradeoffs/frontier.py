@@ -21,7 +21,6 @@ from pages.components.shared.solutions import budget_of_whole, optimum, part_bud
 from rpexplore.analysis import frontier
 from rpexplore.analysis.baselines import compare
 from rpexplore.analysis.measures import Measure
-from rpexplore.common.processes import Progress
 from rpexplore.figures.trade_offs import baselines_chart, frontier_chart
 from rpexplore.planning.losses.losses import (
     WEIGHTINGS,
@@ -29,7 +28,7 @@ from rpexplore.planning.losses.losses import (
     SumOfVariances,
     describe_weighting,
 )
-from rpexplore.planning.planner import Optimum, optimum_with_strategies_of
+from rpexplore.planning.planner import Optimum
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.scenario import NOTE_LENGTH, Scenario
@@ -68,23 +67,12 @@ def _frontier(solution: Optimum, average: SumOfVariances) -> frontier.Frontier |
     worst = solution.loss if isinstance(solution.loss, MaxVariance) else MaxVariance()
     if not solution.workload.is_marginals:
         st.caption(frontier.STRATEGIES_OF_PLAN)
-        return worked_out(_frontier_with_strategies, solution, average, worst)
+        return worked_out(frontier.frontier_of_strategies, solution, average, worst)
     best_average = optimum(average)
     best_worst = optimum(worst) if best_average is not None else None
     if best_average is None or best_worst is None:
         return None
     return worked_out(frontier.frontier, best_average, best_worst)
-
-
-def _frontier_with_strategies(
-    solution: Optimum, average: SumOfVariances, worst: MaxVariance, on_progress: Progress
-) -> frontier.Frontier:
-    """The frontier between plans that measure attributes as the current one does."""
-    on_progress("Planning for the best average and the best worst case", 0.0)
-    ends = (
-        optimum_with_strategies_of(solution, solution.workload, loss) for loss in (average, worst)
-    )
-    return frontier.frontier(*ends, on_progress=on_progress)
 
 
 def _show(curve: frontier.Frontier, solution: Optimum, measure: Measure) -> None:

@@ -10,14 +10,12 @@ from pages.components.shared.solutions import part_budget
 from pages.components.tradeoffs.frontier import save_scenario
 from rpexplore.analysis import what_if
 from rpexplore.analysis.measures import Measure
-from rpexplore.common.processes import Progress
 from rpexplore.figures.trade_offs import (
     changes_by_order_chart,
     columns_of_changes,
     extreme_changes_chart,
 )
-from rpexplore.planning.losses.losses import Loss
-from rpexplore.planning.planner import Optimum, optimum_with_strategies_of
+from rpexplore.planning.planner import Optimum
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import (
     ADD,
@@ -74,7 +72,9 @@ def what_if_view(solution: Optimum, measure: Measure) -> None:
                 "squares over cells. Applied, the tables are planned anew, which may do a little "
                 "better."
             )
-        changes = worked_out(_accuracy_changes, solution, workload, scenario.loss, workload_change)
+        changes = worked_out(
+            what_if.changes_planned, solution, workload, scenario.loss, workload_change
+        )
     if changes is None:
         return
     with right:
@@ -89,18 +89,6 @@ def what_if_view(solution: Optimum, measure: Measure) -> None:
     with st.expander("The numbers of every table"):
         columns = columns_of_changes(changes.measure)
         numbers(frame, columns, "what_if.csv", "Changes of every table")
-
-
-def _accuracy_changes(
-    solution: Optimum,
-    workload: Workload,
-    loss: Loss,
-    workload_change: WorkloadChange,
-    on_progress: Progress,
-) -> what_if.AccuracyChanges:
-    on_progress("Planning for the changed tables", 0.1)
-    after = optimum_with_strategies_of(solution, workload, loss, on_progress=on_progress)
-    return what_if.accuracy_changes(solution, after, workload_change)
 
 
 def _charts(changes: what_if.AccuracyChanges, sentence: str) -> None:
