@@ -5,11 +5,18 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.components.areas.source import READING, choose_areas, levels, tables_view
-from pages.components.areas.study import HERE, change_study, file_is_missing, study
+from pages.components.areas.study import (
+    HERE,
+    READING,
+    change_study,
+    choose_areas,
+    file_is_missing,
+    levels,
+    study,
+    tables_view,
+)
 from pages.components.plan.objective import weighting_input
-from pages.components.shared.area_shapes import shapes_of
-from pages.components.shared.area_walk import looked_into, way_down, way_up
+from pages.components.shared.area_walk import looked_into, shapes_of, way_down, way_up
 from pages.components.shared.background import follow_begun, worked_out
 from pages.components.shared.charts import (
     chart_with_numbers,

@@ -4,8 +4,13 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.queries.additions import count_builder, many_at_once
-from pages.components.queries.list import HERE, own_attributes, query_list
+from pages.components.queries.list import (
+    HERE,
+    count_builder,
+    many_at_once,
+    own_attributes,
+    query_list,
+)
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, metrics, numbers
 from pages.components.shared.inputs import tabs
