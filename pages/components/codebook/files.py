@@ -13,7 +13,7 @@ from pages.components.codebook.attributes import GRID, HERE, change_codebook
 from pages.components.shared.background import begin, finish
 from pages.components.shared.files import data_files, forget_upload, path_choice, upload
 from pages.components.shared.inputs import revision
-from pages.components.shared.session import attempt, change, current, escaped, kept, say
+from pages.components.shared.session import accepted, attempt, change, current, escaped, kept, say
 from rpexplore.common.files import file_bytes
 from rpexplore.common.numbers import shown
 from rpexplore.common.processes import Progress
@@ -245,13 +245,10 @@ def _offer_others(others: ColumnsFile, name: str) -> None:
 
 def _take_dropped(content: bytes, name: str) -> None:
     """Use a codebook or a plan at once; of a file with columns these are chosen first."""
-    try:
-        dropped = _recognise(content, name)
-    except RpexploreError as error:
-        say(HERE, "error", f"{error} Nothing was changed.")
+    dropped = accepted(HERE, lambda: _recognise(content, name), "Nothing was changed.")
+    if dropped is None:
         forget_upload(BOX)
-        return
-    if isinstance(dropped, CodebookFile):
+    elif isinstance(dropped, CodebookFile):
         _take_codebook(dropped, name)
     elif isinstance(dropped, ColumnsFile | PackageFile | HierarchyFile | ForeignTable):
         return
@@ -275,12 +272,11 @@ def _take_codebook(file: CodebookFile, name: str) -> None:
 
 
 def _take_plan_at(path: Path) -> None:
-    try:
-        content = file_bytes(path, str(path), DomainError)
-    except RpexploreError as error:
-        say(HERE, "error", f"{error} Nothing was changed.")
-        return
-    _take_plan(content, path.name)
+    content = accepted(
+        HERE, lambda: file_bytes(path, str(path), DomainError), "Nothing was changed."
+    )
+    if content is not None:
+        _take_plan(content, path.name)
 
 
 def _take_plan(content: bytes, name: str) -> None:
@@ -332,7 +328,16 @@ def choose_columns(
     content: reads all of it; None where it cannot be a codebook
     """
     may_be_codebook = file.kind == DATA_FILE and Path(name).suffix.lower() in CSV_ENDINGS
-    if content is not None and may_be_codebook and _is_codebook(name):
+    if (
+        content is not None
+        and may_be_codebook
+        and st.toggle(
+            "It is a codebook, and its columns have other names",
+            key=f"is codebook {name}",
+            help="A public list with a row for each value. Its first rows are then read and shown, "
+            "so leave this off for a file of records.",
+        )
+    ):
         if (table := attempt(lambda: ForeignTable.of(content(), name))) is not None:
             say_what_columns_are(table)
         return
@@ -356,16 +361,6 @@ def choose_columns(
             args=(Columns(name, file, chosen, add),),
             disabled=not chosen or not understood or (add and len(current().domain) == 0),
         )
-
-
-def _is_codebook(name: str) -> bool:
-    """Whether the rows of a file with other columns than a codebook has are one all the same."""
-    return st.toggle(
-        "It is a codebook, and its columns have other names",
-        key=f"is codebook {name}",
-        help="A public list with a row for each value. Its first rows are then read and shown, so "
-        "leave this off for a file of records.",
-    )
 
 
 def say_what_columns_are(table: ForeignTable) -> None:

@@ -171,7 +171,9 @@ def projects() -> None:
     if len(saved) > MANY:
         wanted = st.text_input("Search projects", key="search projects", placeholder="name")
         saved = {
-            key: one for key, one in saved.items() if wanted.strip().lower() in _words(one).lower()
+            key: one
+            for key, one in saved.items()
+            if wanted.strip().lower() in " ".join((one.project.name, *one.project.names)).lower()
         }
     with st.container(gap=None, key="projects"):
         for key in list(saved)[:MOST_SHOWN]:
@@ -243,11 +245,6 @@ def _undo() -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(f"“{escaped(name)}” was deleted.", width="content")
             st.button("Undo", key="undelete", on_click=autosave.undelete)
-
-
-def _words(saved: SavedProject) -> str:
-    """What a search looks in: the name of the project and those of its scenarios."""
-    return " ".join((saved.project.name, *saved.project.names))
 
 
 def _last_step(key: str, saved: SavedProject) -> str:

@@ -118,8 +118,7 @@ def approvals_input(form: ReleaseForm, account: Account) -> tuple[Approval, ...]
             button.button(
                 "Leave out",
                 key=f"leave out {approval.sha256}",
-                on_click=_leave_out,
-                args=(approval,),
+                on_click=partial(held_approvals().pop, approval.sha256, None),
             )
         if given:
             st.caption(describe_checks(most_demanded(demands)))
@@ -139,7 +138,3 @@ def _take(plan_sha256: str) -> None:
             say(APPROVALS_HERE, "error", str(error))
         else:
             held[approval.sha256] = approval
-
-
-def _leave_out(approval: Approval) -> None:
-    held_approvals().pop(approval.sha256, None)

@@ -6,13 +6,12 @@ import streamlit as st
 
 from pages.components.shared.charts import metrics, numbers
 from pages.components.shared.files import upload
-from pages.components.shared.session import escaped, kept, say
+from pages.components.shared.session import accepted, escaped, kept
 from rpexplore.analysis.area_accuracy import describe_levels
 from rpexplore.analysis.area_levels import level_sizes
 from rpexplore.analysis.area_map import AreaMap, read_map
 from rpexplore.common.text import joined
 from rpexplore.domain.area_tree import AreaTree, area_title, areas_above, distinct_titles
-from rpexplore.errors import RpexploreError
 from rpexplore.figures.areas import LEVEL_COLUMNS
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.examples import sample_map_for
@@ -118,9 +117,6 @@ def shapes_of(tree: AreaTree, key: str, messages: str) -> AreaMap | None:
 
 
 def _take(tree: AreaTree, content: bytes, name: str, messages: str) -> None:
-    try:
-        shapes = read_map(content, name, tree)
-    except RpexploreError as error:
-        say(messages, "error", f"{error} No map was drawn.")
-        return
-    st.session_state[_MAP] = {tree.sha256: shapes}  # for these areas only
+    shapes = accepted(messages, lambda: read_map(content, name, tree), "No map was drawn.")
+    if shapes is not None:
+        st.session_state[_MAP] = {tree.sha256: shapes}  # for these areas only
