@@ -35,7 +35,6 @@ from pages.components.shared.inputs import tabs
 from pages.components.shared.session import (
     bound,
     change_fields,
-    current,
     escaped,
     kept,
     show_messages,
@@ -61,7 +60,6 @@ from rpexplore.analysis.area_levels import beside_shares_by_level
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.text import capitalised, count_of, number_text, rounded
 from rpexplore.domain.expected_counts import MAX_COUNT, ExpectedCounts
-from rpexplore.errors import RpexploreError
 from rpexplore.figures.areas import (
     ACCURACY_COLUMNS,
     AREA_COLUMNS,
@@ -274,16 +272,6 @@ def _total_input() -> None:
             take,
         ),
     )
-
-
-def expected_in_areas(planned: AreaPlan) -> ExpectedCounts | None:
-    """The scenario's expected counts where they fit the plan's attributes, or its areas' own."""
-    opened, expected = study(), current().expected
-    try:
-        fitting = None if expected is None else expected.fitted(planned.domain)
-    except RpexploreError:
-        fitting = None
-    return fitting or (None if opened is None else opened.expected)
 
 
 # ---- Fairness by area: a tree that is walked down, and the least accurate areas of a level.

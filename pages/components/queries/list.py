@@ -276,24 +276,20 @@ RANGES = "Every range of values"
 def many_at_once() -> None:
     """Queries that are made from the attributes, and put behind the list; or a file of them."""
     stated, codebook = current().query_list, current().domain
-    shown = st.expander("Many at once, or a CSV file", key="query files", on_change="rerun")
-    if not shown.open:
-        return
-    with shown:
-        names = [] if stated is None else stated.queries.domain.names
-        chosen = st.multiselect(
-            "Attributes",
-            choosable(codebook),
-            [name for name in names if name in codebook],
-            key=revision("attributes of many"),
-            placeholder="choose attributes of the codebook",
-        )
-        domain = attempt(lambda: chosen_domain(codebook, chosen)) if chosen else None
-        if domain is not None:
-            _many(domain)
-        about = domain if stated is None else stated.queries.domain
-        if about is not None:
-            _csv_files(about)
+    names = [] if stated is None else stated.queries.domain.names
+    chosen = st.multiselect(
+        "Attributes",
+        choosable(codebook),
+        [name for name in names if name in codebook],
+        key=revision("attributes of many"),
+        placeholder="choose attributes of the codebook",
+    )
+    domain = attempt(lambda: chosen_domain(codebook, chosen)) if chosen else None
+    if domain is not None:
+        _many(domain)
+    about = domain if stated is None else stated.queries.domain
+    if about is not None:
+        _csv_files(about)
 
 
 def _many(domain: Domain) -> None:

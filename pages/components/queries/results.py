@@ -12,7 +12,7 @@ from pages.components.queries.list import (
     query_list,
 )
 from pages.components.shared.background import worked_out
-from pages.components.shared.charts import chart_with_numbers, metrics, numbers
+from pages.components.shared.charts import chart_with_numbers, folded, metrics, numbers
 from pages.components.shared.inputs import tabs
 from pages.components.shared.session import (
     attempt,
@@ -66,7 +66,7 @@ def counts_editor(planned: QueryPlan | None) -> None:
             query_list()
             if current().query_list is not None:
                 objective_inputs()
-            many_at_once()
+            folded("Many at once, or a CSV file", "query files", many_at_once)
         answer = st.container(key="answer")
     stated = current().query_list
     with answer:

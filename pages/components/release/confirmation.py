@@ -118,7 +118,8 @@ def approvals_input(form: ReleaseForm, account: Account) -> tuple[Approval, ...]
             button.button(
                 "Leave out",
                 key=f"leave out {approval.sha256}",
-                on_click=partial(held_approvals().pop, approval.sha256, None),
+                on_click=_leave_out,
+                args=(approval.sha256,),
             )
         if given:
             st.caption(describe_checks(most_demanded(demands)))
@@ -138,3 +139,7 @@ def _take(plan_sha256: str) -> None:
             say(APPROVALS_HERE, "error", str(error))
         else:
             held[approval.sha256] = approval
+
+
+def _leave_out(sha256: str) -> None:
+    held_approvals().pop(sha256, None)

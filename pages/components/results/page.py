@@ -1,7 +1,7 @@
 """Results: look at what was released, and make other tables of it."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
 
 import streamlit as st
 
@@ -30,6 +30,7 @@ from pages.components.results.synthetic import (
     where_records_are_made,
 )
 from pages.components.shared.background import finish, follow_begun, worked_out
+from pages.components.shared.charts import folded
 from pages.components.shared.session import attempt, escaped, kept, show_messages
 from pages.components.shared.texts import explained_title
 from rpexplore.analysis.outcome import Outcome, outcome_columns
@@ -58,7 +59,8 @@ def _tables(shown: Shown) -> None:
     """Unbiased tables, and what can be made of them."""
     publication = _browse(shown)
     question_box(shown.part, record_noun_of(shown.part), publication)
-    beside_forecast(shown.whole)
+    if isinstance(shown.whole, Release) and shown.whole.plan.forecast is not None:
+        folded("Forecast and outcome", "outcome", partial(_outcome, shown.whole))
     postprocessing(shown.part, shown.whole, shown.folder)
     synthesizing(shown.part, shown.folder)
 
@@ -151,37 +153,32 @@ _VIEWS: Mapping[str, Callable[[Shown], None]] = {
 # ---- What came out of a release beside the forecast that its plan keeps.
 
 
-def beside_forecast(release: Any) -> None:
-    """Forecast and outcome by number of attributes and by table; nothing without a forecast."""
-    if not isinstance(release, Release) or release.plan.forecast is None:
+def _outcome(release: Release) -> None:
+    """Forecast and outcome by number of attributes and by table."""
+    outcome = worked_out(
+        Outcome.of,
+        release.plan,
+        release.part("tables"),
+        by=(release.plan.sha256, release.folder),
+    )
+    if outcome is None:
         return
-    with st.expander("Forecast and outcome", key="outcome", on_change="rerun") as opened:
-        if not opened.open:
-            return
-        outcome = worked_out(
-            Outcome.of,
-            release.plan,
-            release.part("tables"),
-            by=(release.plan.sha256, release.folder),
-        )
-        if outcome is None:
-            return
-        first, *others = outcome.sentences
-        st.markdown(f"**{escaped(first)}**")
-        st.caption(escaped(" ".join(others)))
+    first, *others = outcome.sentences
+    st.markdown(f"**{escaped(first)}**")
+    st.caption(escaped(" ".join(others)))
+    st.dataframe(
+        outcome_columns(outcome.by_order(), "attributes", outcome.whom),
+        hide_index=True,
+        alt="Forecast and outcome by number of attributes",
+    )
+    by_table = outcome.tables()
+    if len(by_table):
         st.dataframe(
-            outcome_columns(outcome.by_order(), "attributes", outcome.whom),
+            outcome_columns(by_table, "table", outcome.whom),
             hide_index=True,
-            alt="Forecast and outcome by number of attributes",
+            height=260,
+            alt="Forecast and outcome of every table, that farthest below its forecast first",
         )
-        by_table = outcome.tables()
-        if len(by_table):
-            st.dataframe(
-                outcome_columns(by_table, "table", outcome.whom),
-                hide_index=True,
-                height=260,
-                alt="Forecast and outcome of every table, that farthest below its forecast first",
-            )
 
 
 # ---- A question in words of the codebook, answered from the tables or by a model.
