@@ -58,6 +58,7 @@ from rpexplore.analysis.area_forecast import (
 )
 from rpexplore.analysis.area_levels import beside_shares_by_level
 from rpexplore.analysis.glossary import meaning
+from rpexplore.analysis.published_lines import NO_FORECAST_OF_SUMS
 from rpexplore.common.text import capitalised, count_of, number_text, rounded
 from rpexplore.domain.expected_counts import MAX_COUNT, ExpectedCounts
 from rpexplore.figures.areas import (
@@ -232,9 +233,7 @@ def forecast_of_areas(planned: AreaPlan) -> None:
     """People, cells and tables by level, and in small areas; or a field for the number."""
     st.subheader("Is that accurate enough?")
     if planned.workload.tables.has_amounts.all():
-        st.caption(
-            "Sums and weighted counts cannot be forecast, as nothing is known of what is summed."
-        )
+        st.caption(NO_FORECAST_OF_SUMS)
         return
     _total_input()
     area_totals_input(planned)

@@ -102,7 +102,9 @@ def _with_forecast(planned: Plan) -> Plan | None:
     None while the forecast is made, or where there is none, which the page explains.
     """
     tables = planned.part("tables")
-    if tables is None or attempt(lambda: current().public_tables) is None:
+    if tables is None or tables.workload.has_amounts.all():
+        return planned
+    if attempt(lambda: current().public_tables) is None:
         return planned
     if not st.checkbox(
         "Keep the forecast in the plan",

@@ -25,6 +25,7 @@ from rpexplore.analysis.drawn_counts import drawn_once
 from rpexplore.analysis.forecast import Forecast, public_tables_by
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.published_lines import (
+    NO_FORECAST_OF_SUMS,
     area_forecast_of_scenario,
     forecast_of_scenario,
     public_of_areas,
@@ -55,6 +56,12 @@ def forecast(planned: TablePlan, scenario: Scenario | None = None) -> Forecast |
     scenario = current() if scenario is None else scenario
     public = attempt(lambda: scenario.public_tables)
     if public is None:
+        return None
+    if planned.workload.has_amounts.all():
+        st.caption(
+            f"{NO_FORECAST_OF_SUMS} Their margins of error do not depend on counts: see Tables "
+            "and Plan."
+        )
         return None
     stated = scenario.public, scenario.expected
     # Not by its name: what was drawn serves every scenario with the same tables.
