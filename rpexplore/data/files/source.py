@@ -305,7 +305,9 @@ class FileSource(BatchSource):
     path: where they are, with all links followed when this is made: one that is led elsewhere later
     changes nothing, and an ending counts where it is that of the file itself
     encoding: of texts, as Python calls it ("windows-1252"); UTF-8 if left out, and UTF-16 where a
-    byte order mark says so. Raises `DataError` for one that there is not.
+    byte order mark says so. Of SPSS, Stata and SAS the one that the file states if left out, or
+    else UTF-8 where its texts are that, and windows-1252. Raises `DataError` for one that there is
+    not.
     layout: where the columns are in the lines of text files, whatever their endings; they have no
     header then
     """
@@ -396,7 +398,7 @@ class FileSource(BatchSource):
             for file in record_files(self.path):
                 if file.kind not in PACKAGES:
                     continue
-                for variable in _variables_of(file):
+                for variable in _variables_of(file, self.encoding):
                     if found := declared_by(variable, PACKAGES[file.kind]):
                         name = normalize("NFC", variable.name)
                         before = declared.get(name, Declared())
@@ -420,7 +422,7 @@ class FileSource(BatchSource):
         with self.readable():
             for file in record_files(self.path):
                 if file.kind in PACKAGES:
-                    for variable in _variables_of(file):
+                    for variable in _variables_of(file, self.encoding):
                         if variable.is_weight:
                             return normalize("NFC", variable.name)
         return ""
@@ -471,7 +473,7 @@ class FileSource(BatchSource):
                     f"The records {file.name!r} name their columns themselves; leave the positions "
                     "(--positions) out."
                 )
-            return _columns_of(file)
+            return _columns_of(file, self.encoding)
         if self.layout is not None:
             return list(self.layout.names), self.layout
         if file.kind == "fixed":
@@ -547,17 +549,17 @@ def file_errors(path: Path, name: str) -> Iterator[None]:
         ) from None
 
 
-def _columns_of(file: RecordFile) -> tuple[list[str], None]:
+def _columns_of(file: RecordFile, encoding: str | None) -> tuple[list[str], None]:
     """The columns of a file that is no text."""
     with file_errors(file.path, file.name):
         if file.kind == "parquet":
             return pyarrow.parquet.read_schema(file.path).names, None
-        return [variable.name for variable in _variables_of(file)], None
+        return [variable.name for variable in _variables_of(file, encoding)], None
 
 
-def _variables_of(file: RecordFile) -> Sequence[DictionaryVariable]:
+def _variables_of(file: RecordFile, encoding: str | None) -> Sequence[DictionaryVariable]:
     with file_errors(file.path, file.name):
-        return statistics_variables(file.path, file.name)
+        return statistics_variables(file.path, file.name, encoding)
 
 
 def _in_one_form(header: Sequence[str]) -> list[str]:
@@ -577,9 +579,10 @@ def _file_batches(
         read = fixed_batches(file.path, file.name, form, own, encoding=encoding)
     elif form is not None:
         read = csv_batches(file.path, file.name, form, own)
+    elif file.kind == "parquet":
+        read = _parquet_batches(file.path, file.name, own)
     else:
-        of_kind = _parquet_batches if file.kind == "parquet" else statistics_batches
-        read = of_kind(file.path, file.name, header, own)
+        read = statistics_batches(file.path, file.name, header, own, encoding)
     with closing(read) as batches:
         for batch, share in batches:
             columns = {
@@ -592,7 +595,7 @@ def _file_batches(
 
 
 def _parquet_batches(
-    path: Path, name: str, _: list[str], names: list[str]
+    path: Path, name: str, names: list[str]
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     schema = pyarrow.parquet.read_schema(path)
     for column in names:
