@@ -23,6 +23,7 @@ from rpexplore.common.file_kinds import (
 from rpexplore.common.files import HEAD
 from rpexplore.common.processes import written_by_other_process
 from rpexplore.data.coding import Declared
+from rpexplore.data.files.statistics_ends import ends_as_stated
 from rpexplore.domain.codebook_formats import value_text
 from rpexplore.errors import DataError
 
@@ -31,7 +32,6 @@ _LEAST_ROWS, _MOST_ROWS = 1 << 14, 1 << 18  # of a batch
 _SHARE = b"share"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz_"  # of extended missing values
 _MILLISECONDS = {"day": 86_400_000, "day in s": 1000, "s": 1000, "ms": 1}  # of a unit of dates
-_XPT_BLOCK = 80  # bytes, of which a transport file of SAS has a whole number
 _STATED = slice(80, 84)  # bytes of a file of SPSS: how many records it states
 
 
@@ -113,11 +113,11 @@ def _write_batches(
 ) -> None:
     with readable(form, name, DataError), open(path, "rb") as file:
         size = max(file.seek(0, 2), 1)
-        if form == "xpt" and size % _XPT_BLOCK:  # nothing else tells that its end is missing
-            raise damaged(form, name, DataError)
         dictionary_variables, said, texts = read_dictionary(
             file, form, Path(path), name, DataError, encoding
         )
+        if not ends_as_stated(file, form, sum(said.variable_storage_width.values())):
+            raise damaged(form, name, DataError)
         stored = {
             variable.name: (variable, name)
             for variable, name in zip(dictionary_variables, said.column_names, strict=True)

@@ -208,6 +208,48 @@ def test_files_that_do_not_state_their_encoding_are_read_as_what_they_hold(form,
         texts("utf-8")
 
 
+def stating(content, place, n_records, size=4):
+    """A file whose header states another number of records, at this place, in so many bytes."""
+    return content[:place] + n_records.to_bytes(size, "little") + content[place + size :]
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("form", ["dta", "dta 14", "xpt", "xpt 8", "sas7bdat"])
+def test_files_of_stata_and_sas_with_more_records_than_they_state(form, tmp_path):
+    """Records behind the stated ones, and a file behind another one, are refused."""
+    records = pd.DataFrame({"sex": [1.0, 2.0, 1.0], "t": ["ab", "c", "d"]})
+    kind, path = form.partition(" ")[0], tmp_path / f"people.{form.partition(' ')[0]}"
+    if kind == "dta":
+        labels = {"sex": {1: "one", 2: "two"}}
+        version = 12 if form == "dta" else 14
+        pyreadstat.write_dta(records, path, version=version, variable_value_labels=labels)
+    elif kind == "xpt":
+        records = pd.concat([records] * 20)
+        pyreadstat.write_xport(records, path, file_format_version=8 if form == "xpt 8" else 5)
+    else:
+        path.write_bytes(zlib.decompress(base64.b85decode(SAS7BDAT)))
+        records = range(4)
+    whole = path.read_bytes()
+    changed = {"dta": [stating(whole, 6, 2)], "sas7bdat": [], "xpt": []}.get(form, [])
+    if form == "xpt 8":
+        place = whole.index(b"HEADER RECORD*******OBSV8") + 48
+        changed = [whole[:place] + b"%15d" % 59 + whole[place + 15 :]]
+    if form == "sas7bdat":  # the row size subheader, and a page of data once more
+        place = whole.index(b"\xf7" * 4 + bytes(4)) + 48
+        changed = [stating(whole, place, 3), whole + whole[-4096:]]
+    else:
+        changed += [whole + whole, whole[:-10]]
+
+    def n_records():
+        return sum(batch.num_rows for batch, _ in FileSource(path).batches(["sex"]))
+
+    assert n_records() == len(records)
+    for content in changed:
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="damaged"):
+            n_records()
+
+
 @pytest.mark.usefixtures("in_this_process")
 def test_numbers_of_stata_at_an_edge_lie_there_in_either_precision(tmp_path):
     """Stata keeps numbers in 32 bits unless it is told otherwise: 0.7 is 0.699999988… there."""
