@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from unicodedata import normalize
 
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet
 
-from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable
+from rpexplore.common.file_kinds import PACKAGES, PARQUET, DictionaryVariable
 from rpexplore.common.files import file_identities, known_encoding, machine_names
 from rpexplore.common.text import text_of_path
 from rpexplore.data.arrow_values import as_stored, refuse_odd_kind
@@ -605,6 +606,7 @@ def _parquet_batches(
     with pyarrow.parquet.ParquetFile(
         path, read_dictionary=names, coerce_int96_timestamp_unit="us"
     ) as file:
+        _refuse_joined(path, name, file.metadata)
         done = 0
         for group in range(file.metadata.num_row_groups):
             for batch in file.iter_batches(rows, row_groups=[group], columns=names):
@@ -613,6 +615,32 @@ def _parquet_batches(
                     columns = [as_stored(column) for column in batch.columns]
                     batch = pa.record_batch(columns, names=batch.schema.names)
                 yield batch, done / file.metadata.num_rows
+
+
+def _refuse_joined(path: Path, name: str, about: pyarrow.parquet.FileMetaData) -> None:
+    """Raise `DataError` for Parquet files written one behind the other.
+
+    The last one's directory is read alone, and leads into the first one's records. Whatever was put
+    in front of a file makes room between its data and its directory, where indexes lie
+    otherwise, so that the files meet in that many bytes at the beginning.
+    """
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    data_end = len(PARQUET)
+    if groups:  # the last one, almost always; were it another one, more is searched
+        for column in map(groups[-1].column, range(groups[-1].num_columns)):
+            starts = (column.data_page_offset, column.dictionary_page_offset)
+            start = min((one for one in starts if one), default=0)
+            data_end = max(data_end, start + column.total_compressed_size)
+    directory = about.serialized_size + 4 + len(PARQUET)
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        most = max(len(content) - directory - data_end, 0) + len(PARQUET)
+        is_joined = content.find(PARQUET + PARQUET, 0, most) >= 0
+        is_joined |= content[: len(PARQUET)] not in (PARQUET, b"PARE")
+    if is_joined or sum(group.num_rows for group in groups) != about.num_rows:
+        raise DataError(
+            f"The records {name!r} are more than one Parquet file, or a damaged one: only a part "
+            "of them would be read. Put the files into a folder, or write them anew as one."
+        )
 
 
 def _constant_column(value: str | None, n_records: int) -> pa.Array:
