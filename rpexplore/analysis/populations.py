@@ -307,10 +307,10 @@ class CountsOfTables:
         """
         starts = np.arange(0, self.counts.shape[2], self._width)
         sums = np.zeros((*self.counts.shape[:2], len(starts) + 2))
-        for counts, into in zip(self.counts, sums, strict=True):
+        for place, counts in enumerate(self.counts):
             added = np.maximum(counts, 0) if self.of_cells else 1 / counts
             of_blocks = np.add.reduceat(added, starts, axis=1, dtype=float)
-            into[:, : len(starts)] = np.cumsum(of_blocks[:, ::-1], axis=1)[:, ::-1]
+            sums[place, :, : len(starts)] = np.cumsum(of_blocks[:, ::-1], axis=1)[:, ::-1]
         return sums
 
     @cached_property
