@@ -78,6 +78,10 @@ def pytest_collection_modifyitems(
     for item in items:
         for mark in marks_of(item.path):
             item.add_marker(mark)
+        # A cluster takes half a minute of processor time to begin and to warm up; what its
+        # workers do is tried by day without one.
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("nightly")
         test = getattr(item, "function", None)
         if hasattr(test, "hypothesis") and test not in scaled:
             scaled.add(test)
