@@ -163,8 +163,6 @@ WAYS = {
 }
 
 
-
-
 def some_ways() -> dict[str, tuple[str, ...]]:
     """Every way with one column, of those that have it the one with the fewest so far."""
     chosen: dict[str, tuple[str, ...]] = dict.fromkeys(WAYS, ())
