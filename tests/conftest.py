@@ -23,9 +23,9 @@ SLOW = ("browser", ("data/engines", "data/test_amounts"), ("attacks", "test_"))
 # Files in memory, on Linux, and how many bytes have to be free there: a run writes about 1 GB.
 MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 
-# Examples per test, as a multiple of the number that the test names: a sixth while one works and
+# Examples per test, as a multiple of the number that the test names: a tenth while one works and
 # before every change, the whole and more by night.
-SCALES = {"ci": 1 / 6, "nightly": 10.0}
+SCALES = {"ci": 1 / 10, "nightly": 10.0}
 FEWEST = 5
 PROFILE = os.environ.get("RPEXPLORE_TEST_PROFILE", "ci")
 
