@@ -65,6 +65,7 @@ def test_one_click_takes_everything(made, small):
     assert not session.code  # until the commands are to be shown
 
 
+@pytest.mark.nightly
 def test_the_report_has_the_errors_of_best_guesses_for_areas_to_expect(made):
     plan = PLANS["the same"]
     session = AppTest.from_function(page, default_timeout=PATIENCE)

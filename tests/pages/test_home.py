@@ -79,6 +79,7 @@ def test_an_example_leaves_the_project_before_as_it_was(app):
     assert session.project == mine
 
 
+@pytest.mark.nightly
 def test_every_browser_finds_all_projects(app):
     first = change_budget(app("plan"), "0.25")
     second = app("plan").open("home")
