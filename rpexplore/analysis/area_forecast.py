@@ -410,6 +410,7 @@ def area_forecast_by(
     totals: Mapping[int, float] | None = None,
     survey: SurveyDesign | None = None,
     share: float = GOOD_SHARE,
+    noun: str | None = None,
 ) -> AreaForecast:
     """The forecast by public tables of a codebook that may have other attributes as well.
 
@@ -418,7 +419,7 @@ def area_forecast_by(
     own = public_tables_among(plan.domain, public)
     design = survey and survey.among(plan.workload.tables.tables)
     drawn = DrawnAreas.of(plan.workload, own, totals)
-    return AreaForecast(plan, limit=limit, share=share, survey=design, drawn=drawn)
+    return AreaForecast(plan, limit=limit, share=share, survey=design, drawn=drawn, noun=noun)
 
 
 def levels_for_reading(made: AreaForecast) -> pd.DataFrame:

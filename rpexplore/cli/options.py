@@ -476,7 +476,7 @@ DatabaseTable = Annotated[
 Stream = Annotated[bool, flag("--stream", _STREAM)]
 Encoding = Annotated[
     str | None,
-    option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as a byte order mark says."),
+    option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as the file says."),
 ]
 Positions = Annotated[
     Path | None,
@@ -488,7 +488,7 @@ EncodingOfCodebook = Annotated[
     str | None,
     option(
         "NAME",
-        "Of the text files read, such as windows-1252; UTF-8, or as a byte order mark says.",
+        "Of texts in the files read, such as windows-1252; UTF-8, or as the file says.",
         "--encoding",
     ),
 ]

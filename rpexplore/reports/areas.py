@@ -65,7 +65,10 @@ def forecast_in_areas(plan: AreaPlan, given: Given) -> AreaForecast | str:
             public = public_tables_by(plan.domain, given.expected)
         if public is None:
             return "Not known without expected counts."
-        return area_forecast_by(plan, public, given.cv_limit, given.area_totals, given.design)
+        noun = plan.budget.counted_as(given.record_noun)
+        return area_forecast_by(
+            plan, public, given.cv_limit, given.area_totals, given.design, noun=noun
+        )
     except WorkloadError as error:
         return f"Not known, as what is public does not fit the tables in areas: {error}"
 

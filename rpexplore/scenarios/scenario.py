@@ -234,7 +234,7 @@ class Scenario:
     @property
     def counted(self) -> str:
         """The word for those whom tables count: what the records are, else who is protected."""
-        return self.budget.counted if self.record_noun == RECORDS else self.record_noun
+        return self.budget.counted_as(self.record_noun)
 
     @property
     def kinds(self) -> tuple[str, ...]:

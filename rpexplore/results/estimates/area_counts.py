@@ -45,8 +45,12 @@ from rpexplore.results.estimates.area_cells import AreaCells, PartCells, cells_o
 from rpexplore.results.estimates.area_guesses import BestGuesses, find_spreads, tables_with_errors
 from rpexplore.results.estimates.whole_areas import WholeCounts, known_totals
 from rpexplore.results.measurement_source import SPENT, facts_of_sources, guarantee, sources_of
-from rpexplore.results.processed_folder import with_unbiased
-from rpexplore.results.processed_tables import load_checked, new_tables_folder, said_in_files
+from rpexplore.results.processed_tables import (
+    load_checked,
+    new_tables_folder,
+    said_in_files,
+    with_unbiased,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
