@@ -96,6 +96,7 @@ def postprocess(
     best_guesses: area_options.BestGuesses = False,
     known_totals: area_options.KnownTotals = None,
     escape_formulas: options.EscapeFormulas = False,
+    file_per_table: options.FilePerTable = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Make smooth, nonnegative or whole tables of a release.
@@ -149,6 +150,7 @@ def postprocess(
                 "--gap": gap,
                 "--round-to": round_to,
                 "--escape-formulas": escape_formulas,
+                "--file-per-table": file_per_table,
             },
             as_json=as_json,
         )
@@ -162,6 +164,7 @@ def postprocess(
             rounded=round_ if round_to is None else round_to,
             gap=gap,
             escape_formulas=escape_formulas,
+            file_per_table=file_per_table,
             on_progress=on_progress,
         )
     manifest, count = tables.manifest, len(tables.table_names)
