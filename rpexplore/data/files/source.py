@@ -428,6 +428,10 @@ class FileSource(BatchSource):
                             return normalize("NFC", variable.name)
         return ""
 
+    @property
+    def positions(self) -> Mapping[str, str]:
+        return {} if self.layout is None else self.layout.stated
+
     def has_decimal_commas(self, names: Sequence[str]) -> bool:
         with self.readable():
             forms = [self._columns_of(file, names)[1] for file in record_files(self.path)]
