@@ -218,7 +218,13 @@ class ChargedRun:
             "unknown_values": dict(options.unknown_values),
             **({"missing_values": dict(options.missing_values)} if options.missing_values else {}),
             "person_rule": options.person_rule.text if options.person_rule else "",
+            **({"positions": dict(self.positions)} if self.positions else {}),
         }
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """The file that states where columns of records of fixed width are, and its SHA-256."""
+        return self._source.positions
 
     def findings(self) -> tuple[str, ...]:
         """What is in order when the records have been counted, in sentences."""

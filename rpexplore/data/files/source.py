@@ -428,6 +428,10 @@ class FileSource(BatchSource):
                             return normalize("NFC", variable.name)
         return ""
 
+    @property
+    def positions(self) -> Mapping[str, str]:
+        return {} if self.layout is None else self.layout.stated
+
     def has_decimal_commas(self, names: Sequence[str]) -> bool:
         with self.readable():
             forms = [self._columns_of(file, names)[1] for file in record_files(self.path)]
@@ -541,6 +545,12 @@ def file_errors(path: Path, name: str) -> Iterator[None]:
             private=in_full,
         ) from None
     except pa.ArrowException as error:
+        if "straddl" in str(error):  # a record over more than two of the blocks that are read
+            raise DataError(
+                f"The records {name!r} hold a value of several megabytes, or a quotation mark that "
+                "opens one and is not closed; close it, or leave such a column out of the file.",
+                private=in_full,
+            ) from None
         # pyarrow quotes the offending row.
         raise DataError(
             f"The records {name!r} cannot be read as {path.suffix or 'a table'}; check that "
