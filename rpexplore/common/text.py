@@ -246,6 +246,28 @@ def count_of(
     return number_of(text, name, least=least, most=most)
 
 
+_MARKED = re.compile(r"([+-]?[1-9][0-9]{0,2})[.,]([0-9]{3})")
+
+
+def refuse_unclear(numbers: Iterable[str]) -> None:
+    """Raise `BudgetError` where all marks in numbers of a file may be decimal ones or of thousands.
+
+    "1.250" beside "2.5" or "12500" is clear, and alone it is not.
+    """
+    marked: list[re.Match[str]] = []
+    for number in map(str.strip, numbers):
+        if match := _MARKED.fullmatch(number):
+            marked.append(match)
+        elif not re.fullmatch("[+-]?[0-9]{0,3}", number):
+            return
+    if marked:
+        whole, decimals = marked[0].groups()
+        raise BudgetError(
+            f"The number {marked[0][0]} may mean {whole}{decimals} or {whole}.{decimals}0; write "
+            "it in one of these ways."
+        )
+
+
 def needed_number_of(typed: str, name: str, **limits: float) -> float:
     """`number_of` a text that may not be blank."""
     number = number_of(typed, name, **limits)

@@ -190,8 +190,8 @@ class Draft:
                 failed = ReleaseError(
                     f"What the run in {str(folder)!r} drew is not as it was written, or is of "
                     "other records, and is not drawn again. That run stays charged: go on with it "
-                    "when the records are as they were, or run the plan into another folder, which "
-                    "is charged as a further run."
+                    "when the records, their times of change and how they are read are as they "
+                    "were, or run the plan into another folder, which is charged as a further run."
                 )
                 failed.says_charge = True
                 raise failed
