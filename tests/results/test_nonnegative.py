@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rpexplore.domain.values import StructuralZeros
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation import nonnegative as nonnegative_module
-from rpexplore.estimation.nonnegative import GAP, CellCoupling, nonnegative
+from rpexplore.estimation.cell_coupling import CellCoupling
+from rpexplore.estimation.nonnegative import GAP, nonnegative
 from rpexplore.estimation.table_map import TableMap, subsets
 from rpexplore.planning.mechanism.reconstruction import marginal
 from tests.support.generalised import any_strategy
