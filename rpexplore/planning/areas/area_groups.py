@@ -175,29 +175,42 @@ class Profiles:
                  1
     costs        float64[n_profiles]: both a profile's cost at precision 1, and what its columns
                  count
+    kinds        float64[n_kinds, n_profiles]: the part of this cost that a record of each kind
+                 has; one row of ones where all records cost the same
     """
 
     of_residual: np.ndarray
     factors: np.ndarray
     columns: np.ndarray
     costs: np.ndarray
+    kinds: np.ndarray
 
     @classmethod
-    def of(cls, matrix: np.ndarray, residual_costs: np.ndarray) -> "Profiles":
-        """From B, float64[n_rows, n_residuals] ≥ 0 without zero columns, and p, [n_residuals]."""
+    def of(
+        cls, matrix: np.ndarray, residual_costs: np.ndarray, kinds: np.ndarray | None = None
+    ) -> "Profiles":
+        """From B, float64[n_rows, n_residuals] ≥ 0 without zero columns, and p, [n_residuals].
+
+        kinds: what a record of each kind costs in each residual over p, float64[n_kinds,
+            n_residuals]; residuals of one profile have the same; None: 1 everywhere
+        """
         # Proportional columns are equal once their largest number is 1.
         scales = np.max(matrix, axis=0)
         columns = matrix / scales
         of_residual = np.empty(matrix.shape[1], dtype=np.int64)
+        kinds = np.ones((1, matrix.shape[1])) if kinds is None else kinds
+        _, of_kinds = np.unique(kinds, axis=1, return_inverse=True)
         first: list[int] = []
-        for residual in range(matrix.shape[1]):
+        alike: dict[int, list[int]] = {}  # profiles by what they cost records of each kind
+        for residual, own in enumerate(of_kinds.tolist()):
             column = columns[:, residual]
-            for profile, other in enumerate(first):
-                if np.all(np.abs(column - columns[:, other]) <= _SAME * column):
+            for profile in alike.setdefault(own, []):
+                if np.all(np.abs(column - columns[:, first[profile]]) <= _SAME * column):
                     of_residual[residual] = profile
                     break
             else:
                 of_residual[residual] = len(first)
+                alike[own].append(len(first))
                 first.append(residual)
         return cls(
             of_residual=read_only(of_residual),
@@ -206,4 +219,5 @@ class Profiles:
             factors=read_only(np.sqrt(scales / residual_costs)),
             columns=read_only(columns[:, first]),
             costs=read_only(np.bincount(of_residual, np.sqrt(scales * residual_costs))),
+            kinds=read_only(np.ascontiguousarray(kinds[:, first])),
         )

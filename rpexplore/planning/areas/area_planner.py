@@ -246,7 +246,7 @@ def _product(
     assert areas.table_prices is not None
     return AreaState(
         tables.precisions * areas.precisions,
-        areas.prices,
+        tables.prices * areas.prices,
         tables.table_prices * areas.table_prices,
     )
 

@@ -29,8 +29,8 @@ class AreaState:
     """The state of a search.
 
     precisions    float64[n_profiles, n_groups], of one area of each group
-    prices        float64[n_groups]: of the privacy of records in one area of each group, 0 for
-                  areas with parts; summed over areas 1
+    prices        float64[n_kinds, n_groups]: of the privacy of records of each kind in one area of
+                  each group, 0 for areas with parts; summed over areas and kinds 1
     table_prices  float64[n_tables, n_groups]: of a largest variance, the weight of each scaled
                   variance in the sum that proves the bound, summed over areas 1; of caps, what
                   each is worth in the unit of the loss
@@ -72,11 +72,13 @@ class AreaProblem(ABC):
 
     groups   the areas
     costs    float64[n_profiles]: cost of each profile at precision 1, and its part in variances
+    kinds    float64[n_kinds, n_profiles]: the part of this cost that a record of each kind has
     uniform  whether all areas of a level get one precision
     """
 
     groups: AreaGroups
     costs: np.ndarray
+    kinds: np.ndarray
     uniform: bool
 
     @property
@@ -127,9 +129,9 @@ class AreaProblem(ABC):
         return (Estimation.of(self.groups, row) for row in precisions)
 
     def even_prices(self) -> np.ndarray:
-        """The same price for all areas without parts."""
-        undivided = np.zeros(len(self.groups))
-        undivided[self.groups.undivided] = 1
+        """The same price for all areas without parts, and all kinds of records."""
+        undivided = np.zeros((len(self.kinds), len(self.groups)))
+        undivided[:, self.groups.undivided] = 1
         return self.shares(undivided)
 
     def shares(self, prices: np.ndarray) -> np.ndarray:
@@ -143,8 +145,13 @@ class AreaProblem(ABC):
     def normalised(self, state: AreaState) -> tuple[np.ndarray, np.ndarray]:
         """The precisions at a cost of 1, and the next prices of areas."""
         # A record is counted in its area and in all above it: its cost is the sum on the way down.
-        costs = self.groups.summed_downwards(self.costs @ state.precisions)
-        largest = float(np.max(costs[self.groups.undivided]))
+        costs = np.stack(
+            [
+                self.groups.summed_downwards((of_kind * self.costs) @ state.precisions)
+                for of_kind in self.kinds
+            ]
+        )
+        largest = float(np.max(costs[:, self.groups.undivided]))
         # What is worth nothing vanishes slowly; above 0 the gradient is what it says.
         precisions = state.precisions / largest
         precisions[~self.measured] = 0
@@ -162,7 +169,9 @@ class AreaProblem(ABC):
         worth = gradients
         worth[~self.measured] = 0
         # A precision of an area costs the prices of all areas within it.
-        below = self.groups.summed_upwards(prices)
+        below = np.stack([self.groups.summed_upwards(of_kind) for of_kind in prices])
+        if len(self.kinds) > 1:
+            below = self.kinds.T @ below
         # One precision a level: worth and price are those of the level as a whole.
         if self.uniform:
             counted = self.groups.multiplicity * self.measured
@@ -269,10 +278,10 @@ class AreaMaximum(TableProblem):
         of_areas = self.weights.max(axis=0) / of_tables.max()
         if not np.allclose(np.outer(of_tables, of_areas), self.weights, rtol=1e-12, atol=0):
             return None
-        one = np.ones((1, 1))
+        one, top = np.ones((1, 1)), AreaGroups.single()
         return (
-            AreaMaximum(AreaGroups.single(), self.costs, False, self.columns, of_tables[:, None]),
-            AreaMaximum(self.groups, one[0], self.uniform, one, of_areas[None, :]),
+            AreaMaximum(top, self.costs, self.kinds, False, self.columns, of_tables[:, None]),
+            AreaMaximum(self.groups, one[0], one, self.uniform, one, of_areas[None, :]),
         )
 
     def start(self) -> AreaState:
@@ -353,7 +362,7 @@ class AreaCapped(TableProblem):
     def relative(self) -> AreaMaximum:
         """The problem of coming as far inside all caps as can be."""
         weights = np.where(self.capped, 1 / self.caps, 0.0) / (1 - _CAP_ROUNDING)
-        return AreaMaximum(self.groups, self.costs, self.uniform, self.columns, weights)
+        return AreaMaximum(self.groups, self.costs, self.kinds, self.uniform, self.columns, weights)
 
     def with_room(self, inside: AreaState) -> "AreaCapped":
         """With the room of a state of `relative` whose value is below 1."""
