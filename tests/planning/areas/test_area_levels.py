@@ -199,3 +199,56 @@ def test_required_targets_are_met_in_every_area():
     assert np.all(accuracy["largest_standard_error"][required] <= 2.5)
     assert np.any(accuracy["largest_standard_error"][required] > 2.4)  # what it takes
     assert plan.gap <= 3e-3
+
+
+def test_sums_of_amounts_by_several_levels_have_the_stated_errors_and_covariances():
+    income = {"name": "income", "type": "number", "bounds": [-5, 100], "unit": "EUR"}
+    domain = rp.Domain.from_schema({"fields": [AGES, income]}).with_levels
+    lists = {"region": [("income", "age@few"), ("age",)], "town": [("income", "age@two"), ()]}
+    on_levels = {level: rp.Workload.of(domain, tables) for level, tables in lists.items()}
+    asked = rp.AreaWorkload.of_levels(TREE, on_levels)
+    plan = plan_areas(asked, loss=rp.SumOfVariances("cells"), budget=ONE)
+    closure, sizes, gram = plan.closure, plan.domain.of_records.sizes.tolist(), 0.0
+    for residual in range(len(closure)):
+        factors = [np.ones((1, n)) for n in sizes]
+        for index in closure.attributes(residual):
+            column, block = int(closure.columns[index]), closure.blocks.get(index)
+            n, strategy = int(closure.sizes[index]), closure.strategies.get(index)
+            factors[column] = np.eye(n) - 1 / n if strategy is None else strategy.matrix
+            if block is not None:
+                factors[column] = factors[column] @ np.equal.outer(range(n), block.index_of_values)
+        part = np.kron(*(factor.T @ factor for factor in factors))
+        for within, group in zip(incidence(TREE), plan.groups.of_area, strict=True):
+            if (variance := plan.exact_variance(residual, int(group))) is not None:
+                gram = gram + float(1 / variance) * np.kron(np.outer(within, within), part)
+    covariance, n_sums = np.linalg.pinv(np.asarray(gram), rcond=1e-11, hermitian=True), 0
+    parts, tables = AreaParts(plan), plan.workload.tables
+    rows_of_income = np.array([[-5, 100], [1, 1]])  # on (low, high): the sum, and the records
+    for area, (within, kind) in enumerate(
+        zip(incidence(TREE), plan.workload.kinds.tolist(), strict=True)
+    ):
+        for table in plan.workload.rows[kind].tolist() if kind >= 0 else ():
+            rows = [np.ones((1, n)) for n in sizes]
+            for index in tables.attribute_indices(table):
+                column = int(plan.domain.columns[index])
+                level = plan.domain.attributes[index]
+                groups = level.index_of_values or range(sizes[column])
+                by_level = np.equal.outer(range(level.size), groups).astype(float)
+                rows[column] = rows_of_income if column else by_level
+            # Levels are behind all attributes of the records.
+            of_cells = np.kron(*rows)
+            if tables.has_means[table]:
+                of_cells = of_cells.reshape(-1, 2, of_cells.shape[1]).swapaxes(0, 1)
+                of_cells = of_cells.reshape(-1, of_cells.shape[2])
+            exact = np.kron(within, of_cells) @ covariance @ np.kron(within, of_cells).T
+            errors = CellErrors.of(parts, table)
+            (stated,) = errors.areas(np.array([area]))
+            stated = np.broadcast_to(stated.ravel() ** 2, len(exact))
+            np.testing.assert_allclose(stated, np.diag(exact), rtol=1e-9)
+            if tables.has_means[table]:
+                n = len(exact) // 2
+                own = errors.residual_variances(np.array([area])).T
+                own = own @ parts.sum_covariance_factors(table)
+                np.testing.assert_allclose(own[0], np.diag(exact[:n, n:]), rtol=1e-9)
+                n_sums += n
+    assert n_sums == 3 * 4 + 4 * 2
