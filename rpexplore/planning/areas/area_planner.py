@@ -99,6 +99,12 @@ def plan_areas(
     with one_thread():
         groups = AreaGroups.of(workload.tree, workload.kinds)
         closure = charged_closure(_measured_closure(workload, loss, on_progress), budget)
+        if closure.n_kinds * max(len(groups), len(closure)) > _MOST_NUMBERS:
+            raise PlanError(
+                f"The levels of attributes tell {closure.n_kinds:,} kinds of records apart, which "
+                f"are too many in {len(groups):,} different areas; ask for fewer levels, or for "
+                "levels of fewer groups."
+            )
         rows = LossRows.of(workload.tables, closure, loss)
         if not workload.tables.is_marginals and len(rows) * len(groups) > _MOST_NUMBERS:
             raise PlanError(

@@ -8,6 +8,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from rpexplore.planning.areas import area_planner
 from rpexplore.planning.areas.area_loss import extreme_variances
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
@@ -252,3 +253,9 @@ def test_sums_of_amounts_by_several_levels_have_the_stated_errors_and_covariance
                 np.testing.assert_allclose(own[0], np.diag(exact[:n, n:]), rtol=1e-9)
                 n_sums += n
     assert n_sums == 3 * 4 + 4 * 2
+
+
+def test_too_many_kinds_of_records_are_refused(monkeypatch):
+    monkeypatch.setattr(area_planner, "_MOST_NUMBERS", 5)
+    with pytest.raises(PlanError, match=r"tell \d+ kinds of records apart.* ask for fewer levels"):
+        plan_areas(asked(), loss=rp.SumOfVariances(), budget=ONE)
