@@ -118,19 +118,23 @@ def beside_shares_by_level(
 def loss_of_shares(plan: AreaPlan, shares: Shares) -> float:
     """The loss where each level has its share of a plan's budget; shares sum to 1."""
     groups, closure = plan.groups, plan.closure
-    precisions = np.zeros((len(closure), len(groups)))
+    precisions, exact_levels = np.zeros((len(closure), len(groups))), closure.exact_levels
     levels, rows = plan.workload.tree.levels, plan.loss_rows
-    profiles = profiles_of(plan.workload, closure, plan.loss, rows)
+    profiles = profiles_of(plan.workload, closure, plan.loss, rows, exact_levels)
     for level, kind in _levels_with_tables(plan).items():
         number = levels.index(level)
         cost = float(plan.budget.record_privacy_cost) * shares[level]
         alone = replace(AreaGroups.single(), kinds=np.array([kind]))
-        problem = area_problem(plan.workload, alone, plan.loss, rows, profiles, False, 1.0)
+        known = replace(profiles, exact_levels=(profiles.exact_levels > number).astype(np.int64))
+        problem = area_problem(plan.workload, alone, plan.loss, rows, known, False, 1.0)
+        if not np.any(problem.measured):
+            continue
         best, _ = problem.normalised(best_precisions(problem, _TOLERANCE))
         best = np.where(problem.measured, best * cost, 0.0)[profiles.of_residual, 0]
         areas = slice(*groups.starts[number : number + 2].tolist())
         precisions[:, areas] = (best * profiles.factors)[:, None]
-    variances = np.stack([Estimation.of(groups, row).variances for row in precisions])
+    pairs = zip(precisions, exact_levels.tolist(), strict=True)
+    variances = np.stack([Estimation.of(groups, *pair).variances for pair in pairs])
     return loss_of_variances(plan.workload, groups, closure, plan.loss, variances)
 
 

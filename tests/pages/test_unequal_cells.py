@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from pages.components.fairness.cells import CELLS_VIEW
+from pages.components.fairness.accuracy import CELLS_VIEW
 from rpexplore.analysis.measures import SCHEMES
 from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts

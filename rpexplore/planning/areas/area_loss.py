@@ -189,13 +189,22 @@ def loss_of_variances(
     return total if isinstance(loss, WeightedSum) else largest
 
 
-def profiles_of(workload: AreaWorkload, closure: Closure, loss: Loss, rows: LossRows) -> Profiles:
-    """Which residuals are planned as one for a loss."""
+def profiles_of(
+    workload: AreaWorkload,
+    closure: Closure,
+    loss: Loss,
+    rows: LossRows,
+    exact_levels: np.ndarray,
+) -> Profiles:
+    """Which residuals are planned as one for a loss.
+
+    exact_levels: int64[n_residuals]: on so many levels, from the top on, each is known exactly
+    """
     matrix = rows.matrix
     if isinstance(loss, SumOfVariances):
         matrix = _weights(workload, loss, rows) / workload.areas_asked[:, None] @ matrix
     kinds = None if closure.classes is None else closure.classes.toarray()
-    return Profiles.of(matrix, closure.full_cost_factor, kinds)
+    return Profiles.of(matrix, closure.full_cost_factor, exact_levels, kinds)
 
 
 def area_problem(
@@ -211,19 +220,20 @@ def area_problem(
 
     Its variances are those at a privacy cost of 1 for a record, its losses those at `cost`.
     """
+    exact_levels = tuple(profiles.exact_levels.tolist())
+    given = groups, profiles.costs, profiles.kinds, uniform
     if isinstance(loss, SumOfVariances):
         weights = _of_groups(profiles.columns / cost, groups)
-        return AreaSum(groups, profiles.costs, profiles.kinds, uniform, weights)
+        return AreaSum(*given, weights, exact_levels=exact_levels)
     of_rows = _weights(workload, loss, rows) / cost
     largest = not isinstance(loss, WeightedSum)
     if not largest:
         of_rows /= workload.areas_asked[:, None]
     weights = _of_groups(of_rows, groups)
-    of_profiles = groups, profiles.costs, profiles.kinds, uniform, profiles.columns
     if not isinstance(loss, WithinTargets) or (largest and requires_all(workload)):
-        return AreaMaximum(*of_profiles, weights)
+        return AreaMaximum(*given, profiles.columns, weights, exact_levels=exact_levels)
     caps = _of_groups(row_caps(workload, loss, rows) * cost, groups, np.inf)
-    return AreaCapped(*of_profiles, weights, caps, largest)
+    return AreaCapped(*given, profiles.columns, weights, caps, largest, exact_levels=exact_levels)
 
 
 def requires_all(workload: AreaWorkload) -> bool:
