@@ -7,6 +7,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.releases import area_measurement, area_parts
+from rpexplore.results.area_results import AreaResults
 from rpexplore.results.estimates.area_cells import cells_of
 
 AGES = {
@@ -24,8 +25,8 @@ TREE = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
 RANDOM = np.random.default_rng(3)
 RECORDS = pd.DataFrame({"place": RANDOM.integers(0, 3, 200), "age": RANDOM.integers(0, 8, 200)})
 RECORDS["sex"] = RANDOM.choice(["f", "m"], 200)
-RECORDS["region"] = RECORDS["place"].map({0: "N", 1: "N", 2: "S"})
-RECORDS["town"] = RECORDS.pop("place").map({0: "1", 1: "2", 2: "1"})
+RECORDS["region"] = np.array(["N", "N", "S"])[RECORDS["place"]]
+RECORDS["town"] = np.array(["1", "2", "1"])[RECORDS.pop("place")]
 
 
 def planned() -> rp.Plan:
@@ -78,3 +79,21 @@ def test_whole_counts_and_combinations_are_refused(tmp_path):
     ]
     with pytest.raises(ReleaseError, match="at several levels, and estimates, combined tables"):
         rp.combine(*(release.part("areas") for release in parts))
+
+
+def test_an_area_has_its_tables_at_every_level_with_their_errors(tmp_path):
+    release = rp.release(planned(), RECORDS, tmp_path / "out", name="x", ledger=tmp_path / "ledger")
+    results = AreaResults(release.part("areas"))
+    for path, *attributes in ((["S"], "age@few"), (["S", "1"], "sex", "age@odd")):
+        area = results.of_area(TREE.find(path))
+        level = TREE.levels[len(path)]
+        table = results.release.table(level, *attributes, within=path)
+        own = area.counts(*attributes)
+        np.testing.assert_allclose(own["value"], table["value"], atol=1e-8)
+        np.testing.assert_allclose(own["standard_error"], table["standard_error"], rtol=1e-9)
+    # Ages 0 and 1 together are the group "a", as accurately, whichever table is asked.
+    south = results.of_area(TREE.find(["S"]))
+    whole = south.answer("age", "sex", where={"age": ["0..1"]})
+    group = south.answer("age@few", where={"age@few": "a"})
+    assert whole.value == pytest.approx(group.value)
+    assert whole.standard_error == pytest.approx(group.standard_error, rel=1e-9)
