@@ -10,7 +10,15 @@ from rpexplore.analysis.workload_grid import describe_grid, level_grid, study_fr
 from rpexplore.errors import WorkloadError
 from rpexplore.reports.again import areas_again
 from rpexplore.reports.script import python_script
-from rpexplore.scenarios.area_study import MOST_TABLES, PRESETS, AreaStudy, usual_tables
+from rpexplore.scenarios.area_study import (
+    MOST_TABLES,
+    MOST_TOTALS,
+    PRESETS,
+    AreaStudy,
+    study_from_json,
+    study_to_json,
+    usual_tables,
+)
 from rpexplore.scenarios.scenario import Scenario
 
 TREE = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
@@ -117,3 +125,11 @@ def test_tables_at_several_levels_are_made_again_to_the_byte(monkeypatch, tmp_pa
     assert script["plan"]().text == plan.text
     # No whole counts can be made of them.
     assert "postprocess" not in areas_again(plan.part("areas"), scenario).after
+
+
+def test_known_totals_are_kept_as_they_were_given_and_no_longer_ones_than_a_project_holds():
+    known = replace(study(), totals="region,total\nN,1\n")
+    assert study_from_json(study_to_json(known), lambda _: None) == known
+    assert "totals" not in study_to_json(study())
+    with pytest.raises(WorkloadError, match="leave out other columns"):
+        replace(study(), totals="x" * (MOST_TOTALS + 1))
