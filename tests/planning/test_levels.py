@@ -18,6 +18,7 @@ from rpexplore.data.source import Counts
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.planner import optimum, optimum_with_strategies_of
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.measurement import exact_residual
 from tests.support.explicit_optimum import dense_queries, lower_bound
@@ -232,6 +233,16 @@ def test_residuals_that_no_table_depends_on_have_noise_whatever_the_prices():
     workload = workload.with_bases({"x": rp.CustomBasis(((1, -1, 0), (0, 1, -1)))})
     plan = rp.plan(workload, loss=rp.MaxVariance(), budget=ONE)
     assert rp.verify(plan).holds
+
+
+def test_other_tables_with_levels_have_blocks_of_their_own():
+    """Comparing scenarios takes the strategies of one for the tables of another where it can."""
+    reference = optimum(crossing(), loss=rp.SumOfVariances(), budget=ONE)
+    tables = [("sex", "age@five"), ("age@odd", "race"), ("age", "sex")]
+    other = workload_of([AGES, SEXES, RACES], tables)
+    found = optimum_with_strategies_of(reference, other, rp.SumOfVariances())
+    alone = rp.plan(other, loss=rp.SumOfVariances(), budget=ONE)
+    assert found.at(ONE).loss_value == alone.loss_value
 
 
 def with_targets(
