@@ -229,11 +229,16 @@ def moments(
 
 
 def measured_attributes(workload: Workload) -> list[int]:
-    """Indices of the attributes that need a strategy, ascending."""
+    """Indices of the attributes that need a strategy, ascending.
+
+    Of those that tables have at several levels, blocks are measured instead.
+    """
     return [
         attribute
         for attribute, bases in enumerate(workload.bases)
-        if workload.domain.sizes[attribute] > 1 and not all(basis.is_identity for basis in bases)
+        if workload.domain.sizes[attribute] > 1
+        and not all(basis.is_identity for basis in bases)
+        and attribute not in workload.at_several_levels
     ]
 
 
