@@ -26,6 +26,7 @@ from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.planner import optimum, optimum_with_strategies_of
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.measurement import exact_residual
+from rpexplore.workload.table_text import query_matrix
 from tests.support.explicit_optimum import dense_queries, lower_bound
 
 nightly = partial(pytest.param, marks=pytest.mark.nightly)
@@ -194,6 +195,20 @@ def test_sums_of_groups_are_planned_and_read_again(tmp_path):
     again = rp.Plan.load(tmp_path / "plan.json")
     assert again.sha256 == plan.sha256
     assert rp.verify(again).holds
+
+
+def test_other_mechanisms_are_compared_for_the_sums_of_groups_that_tables_have():
+    """As if levels were attributes of their own, whose single values are measured alike."""
+    closure = least_sum(summed).closure
+    domain = summed().domain
+    of_levels = {index for tree in closure.trees for index in tree.of_tables}
+    for (index, basis), known in zip(summed().attribute_bases, closure.moments, strict=True):
+        if index in of_levels:
+            n_values = int(domain.sizes[index])
+            rows = query_matrix(basis, domain.attributes[index]).of(np.eye(n_values), 0)
+            even = rows.mean(axis=1)
+            assert known.total == pytest.approx(even**2, abs=1e-12)
+            assert known.spread == pytest.approx(np.sum((rows - even[:, None]) ** 2, axis=1))
 
 
 def test_age_groups_beside_adults_by_race_cost_what_they_must():

@@ -194,23 +194,22 @@ class Closure:
     ) -> "Closure":
         """The same where tables have levels: the incidence then holds all factors itself."""
         in_trees = {attribute: tree for tree in self.trees for attribute in tree.of_tables}
-        of_bases = [
-            Moments.of_single_values(int(self.sizes[attribute]))
-            if attribute in in_trees
-            else moments(workload, attribute, basis, strategies)
-            for attribute, basis in workload.attribute_bases
-        ]
         attributes = workload.domain.attributes
-        # Of each basis of the attributes in trees: what the total and every block are worth.
-        of_trees = {
-            place: tree.squares(
-                attribute,
-                strategies,
-                None if basis.is_identity else query_matrix(basis, attributes[attribute]),
-            ).sum(axis=1)
-            for place, (attribute, basis) in enumerate(workload.attribute_bases)
-            if (tree := in_trees.get(attribute)) is not None
-        }
+        of_bases: list[Moments] = []
+        of_trees: dict[int, np.ndarray] = {}  # of bases: what the total and every block are worth
+        for place, (attribute, basis) in enumerate(workload.attribute_bases):
+            tree = in_trees.get(attribute)
+            if tree is None:
+                of_bases.append(moments(workload, attribute, basis, strategies))
+                continue
+            queries = None if basis.is_identity else query_matrix(basis, attributes[attribute])
+            of_trees[place] = tree.squares(attribute, strategies, queries).sum(axis=1)
+            # As if the level were an attribute of its own, for comparison with other mechanisms.
+            of_bases.append(
+                Moments.of_single_values(int(self.sizes[attribute]))
+                if queries is None
+                else Moments.of_even_values(queries)
+            )
         tables = np.repeat(np.arange(len(workload)), np.diff(self.incidence.indptr))
         members = self.members[self.incidence.indices]
         spread = np.array([*(basis.spread_sum for basis in of_bases), 1.0])
