@@ -12,8 +12,7 @@ from pages.components.codebook.attributes import (
     impossible_combinations,
     stated_combinations,
 )
-from pages.components.codebook.file_columns import READING
-from pages.components.codebook.files import choose_source
+from pages.components.codebook.files import READING, choose_source
 from pages.components.codebook.public_tables import public_inputs
 from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.background import finish, follow_begun

@@ -9,8 +9,15 @@ from functools import partial
 import streamlit as st
 
 from pages.components.fairness import accuracy
-from pages.components.fairness.accuracy import accuracies, choose_plan, headline, seen_as_chosen
-from pages.components.fairness.cells import CELLS_VIEW, cells_view, good_cells_view
+from pages.components.fairness.accuracy import (
+    CELLS_VIEW,
+    accuracies,
+    cells_view,
+    choose_plan,
+    good_cells_view,
+    headline,
+    seen_as_chosen,
+)
 from pages.components.shared.inputs import tabs
 from pages.components.shared.session import current
 from pages.components.shared.solutions import plan

@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from pages.components.home.doors import doors, enter_opened, gallery, picture
-from pages.components.home.projects import projects
+from pages.components.home.doors import doors, enter_opened, gallery, picture, projects
 
 enter_opened()
 st.title("Will your tables be good enough to publish, and for whom?")

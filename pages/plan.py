@@ -4,14 +4,16 @@ from functools import partial
 
 import streamlit as st
 
-from pages.components.plan.adaptive import adaptive_view
-from pages.components.plan.forecast import by_size_and_group
-from pages.components.plan.headline import headline
-from pages.components.plan.objective import budget_inputs, loss_input
-from pages.components.plan.overview import opened_table, overview
-from pages.components.plan.results import downloads, proof, smooth_rehearsal, table_list
-from pages.components.plan.rule import rule_input
-from pages.components.plan.sections import sections
+from pages.components.plan.headline import headline, rule_input
+from pages.components.plan.objective import budget_inputs, loss_input, sections
+from pages.components.plan.overview import by_size_and_group, opened_table, overview
+from pages.components.plan.results import (
+    adaptive_view,
+    downloads,
+    proof,
+    smooth_rehearsal,
+    table_list,
+)
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
 from pages.components.shared.charts import folded
 from pages.components.shared.expected_counts import cv_limit_input, forecast

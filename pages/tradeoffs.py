@@ -6,8 +6,7 @@ from pages.components.shared.inputs import measure_input
 from pages.components.shared.solutions import optimum, plan
 from pages.components.shared.texts import explained_title, next_page
 from pages.components.tradeoffs.budget_curves import budget_view, targets_view
-from pages.components.tradeoffs.frontier import baselines_view, frontier_view
-from pages.components.tradeoffs.what_if import what_if_view
+from pages.components.tradeoffs.frontier import baselines_view, frontier_view, what_if_view
 
 VIEWS = {  # what each is called, the question it answers, and what answers it
     "Smaller errors": ("What would smaller errors cost in privacy?", budget_view),

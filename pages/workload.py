@@ -3,10 +3,9 @@
 import streamlit as st
 
 from pages.components.areas.plan import areas_editor
-from pages.components.areas.source import READING
-from pages.components.areas.source import apply_typed as apply_typed_areas
 from pages.components.areas.study import HERE as OF_AREAS
-from pages.components.areas.study import areas_can_be_planned, is_read
+from pages.components.areas.study import READING, areas_can_be_planned, is_read
+from pages.components.areas.study import apply_typed as apply_typed_areas
 from pages.components.queries.list import HERE as OF_COUNTS
 from pages.components.queries.list import take_typed
 from pages.components.queries.results import counts_editor

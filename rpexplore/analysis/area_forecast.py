@@ -30,6 +30,7 @@ from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.domain.survey import SurveyDesign, least_good_counts
 from rpexplore.errors import PlanError
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.tree_passes import stated_errors
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.table_text import titles
 
@@ -340,7 +341,7 @@ class AreaForecast:
         plan, drawn = self.areas_of_plan, self.counts
         groups = plan.groups.of_area[drawn.areas[one.rows]]
         variances = plan.residual_variances[:, groups]
-        errors = np.sqrt(plan.closure.variance_matrix[[one.table]] @ variances).reshape(-1)
+        errors = stated_errors(plan.closure.variance_matrix[[one.table]] @ variances).reshape(-1)
         least = errors / self.limit
         if self.survey is not None:
             factors = self.survey.factors([plan.workload.tables.tables[one.table]])
@@ -409,6 +410,7 @@ def area_forecast_by(
     totals: Mapping[int, float] | None = None,
     survey: SurveyDesign | None = None,
     share: float = GOOD_SHARE,
+    noun: str | None = None,
 ) -> AreaForecast:
     """The forecast by public tables of a codebook that may have other attributes as well.
 
@@ -417,7 +419,7 @@ def area_forecast_by(
     own = public_tables_among(plan.domain, public)
     design = survey and survey.among(plan.workload.tables.tables)
     drawn = DrawnAreas.of(plan.workload, own, totals)
-    return AreaForecast(plan, limit=limit, share=share, survey=design, drawn=drawn)
+    return AreaForecast(plan, limit=limit, share=share, survey=design, drawn=drawn, noun=noun)
 
 
 def levels_for_reading(made: AreaForecast) -> pd.DataFrame:

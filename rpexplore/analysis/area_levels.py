@@ -120,7 +120,7 @@ def beside_shares_by_level(
 def loss_of_shares(plan: AreaPlan, shares: Shares) -> float:
     """The loss where each level has its share of a plan's budget; shares sum to 1."""
     groups, closure = plan.groups, plan.closure
-    precisions = np.zeros((len(closure), len(groups)))
+    precisions, exact_levels = np.zeros((len(closure), len(groups))), closure.exact_levels
     levels = plan.workload.tree.levels
     for level, kind in _levels_with_tables(plan).items():
         number = levels.index(level)
@@ -137,10 +137,16 @@ def loss_of_shares(plan: AreaPlan, shares: Shares) -> float:
             )
         alone = planner.optimum(asked, loss=plan.loss, strategies=strategies or None)
         alone = alone.at(Budget(privacy_cost=cost))
-        for residual, sigma_squared in enumerate(alone.sigma_squared.floats):
-            row = closure.find(alone.closure.attributes(residual))
-            precisions[row, groups.starts[number] : groups.starts[number + 1]] = 1 / sigma_squared
-    variances = np.stack([Estimation.of(groups, row).variances for row in precisions])
+        of_level = slice(groups.starts[number], groups.starts[number + 1])
+        own = [closure.find(alone.closure.attributes(row)) for row in range(len(alone.closure))]
+        precisions[own, of_level] = 1 / alone.sigma_squared.floats[:, None]
+        if closure.replaces:
+            # The noise that is best for added records, as much as replaced ones have to have.
+            precisions[exact_levels > number, of_level] = 0
+            charged = float(np.max(closure.full_cost_factor @ precisions[:, of_level]))
+            precisions[:, of_level] *= float(cost) / charged if charged else 1.0
+    pairs = zip(precisions, exact_levels.tolist(), strict=True)
+    variances = np.stack([Estimation.of(groups, *pair).variances for pair in pairs])
     return loss_of_variances(plan.workload, groups, closure, plan.loss, variances)
 
 

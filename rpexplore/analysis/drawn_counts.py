@@ -2,8 +2,9 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -118,7 +119,7 @@ class DrawnCounts:
         """
         shape = (len(self.workload), self.populations.n_populations)
         people, cells = np.full(shape, np.nan), np.full(shape, np.nan)
-        for counts, places in self.groups:
+        for counts, places in self._joined:
             errors = standard_errors[places]
             if not self.is_even[places[0]]:
                 errors = cell_standard_errors(int(places[0])).reshape(1, -1)
@@ -126,6 +127,32 @@ class DrawnCounts:
             found = counts.good(least, self.public.n_records, self.workload.cells[places])
             people[places], cells[places] = found
         return people, cells
+
+    @cached_property
+    def _joined(self) -> Sequence[tuple[CountsOfTables, np.ndarray]]:
+        """The groups, those of about as many cells as one: each takes a while, however small."""
+        joined: list[tuple[CountsOfTables, np.ndarray]] = []
+        by_size: dict[int, list[tuple[CountsOfTables, np.ndarray]]] = {}
+        for counts, places in self.groups:
+            n_cells = counts.counts.shape[2]
+            if counts.of_cells and self.is_even[places[0]]:
+                by_size.setdefault(n_cells.bit_length(), []).append((counts, places))
+            else:
+                joined.append((counts, places))
+        for alike in by_size.values():
+            width = max(counts.counts.shape[2] for counts, _ in alike)
+            filled = [
+                np.pad(
+                    counts.counts,
+                    ((0, 0), (0, 0), (0, width - counts.counts.shape[2])),
+                    constant_values=-1,
+                )
+                for counts, _ in alike
+            ]
+            tables = np.concatenate([counts.tables for counts, _ in alike])
+            own = CountsOfTables(tables, np.sort(np.concatenate(filled), axis=2), True, ascend=True)
+            joined.append((own, np.concatenate([places for _, places in alike])))
+        return joined
 
 
 def columns_not_drawn(parts: Iterable[Connected]) -> set[int]:

@@ -17,15 +17,23 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
 
     expected: counts from public figures; without them nothing is known of cells
     """
-    tables = plan.part("tables")
-    if tables is None or not plan.budget.exact:
+    tables, areas = plan.part("tables"), plan.part("areas")
+    if (tables is None and areas is None) or not plan.budget.exact:
         return []
-    workload, warnings = tables.workload, []
-    asked = [
-        " × ".join(names)
-        for names, target in zip(workload.tables, workload.targets, strict=True)
-        if not np.isnan(target) and any(set(names) <= set(total) for total in plan.budget.exact)
-    ]
+    warnings: list[str] = []
+    if tables is not None:
+        workload = tables.workload
+        asked = [
+            " × ".join(names)
+            for names, target in zip(workload.tables, workload.targets, strict=True)
+            if not np.isnan(target) and any(set(names) <= set(total) for total in plan.budget.exact)
+        ]
+    else:
+        assert areas is not None
+        workload, rows = areas.workload.tables, areas.accuracy()
+        is_exact = (rows["largest_standard_error"] == 0) & ~np.isnan(rows["target"])
+        of_levels = zip(rows["item"][is_exact], rows["level"][is_exact], strict=True)
+        asked = [f"{item} on the level {level}" for item, level in of_levels]
     if asked:
         named = joined(asked[:_MOST_NAMED]) if len(asked) <= _MOST_NAMED else f"{asked[0]} and more"
         warnings.append(
@@ -33,7 +41,8 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
             "noise: the target has no effect, and what it allows of noise is not there to protect "
             "anybody. Leave the target or the exact total out."
         )
-    for total in plan.budget.exact if expected is not None else ():
+    of_attributes = [one for one in plan.budget.exact if set(one) <= set(workload.domain.names)]
+    for total in of_attributes if expected is not None else ():
         attributes = [workload.domain[name] for name in workload.domain.in_order(total)]
         assert expected is not None
         counts = expected.counts_of(attributes)

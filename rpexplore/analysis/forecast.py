@@ -608,11 +608,12 @@ def forecast_by(
     expected: ExpectedCounts,
     limit: float = CV_LIMIT,
     survey: SurveyDesign | None = None,
+    noun: str | None = None,
 ) -> Forecast:
     """The forecast where a number of records, or one public table, is all that is known."""
     if not expected.attributes:
-        return Forecast(plan, expected=expected.total, limit=limit, survey=survey)
-    return Forecast(plan, [expected], limit=limit, survey=survey)
+        return Forecast(plan, expected=expected.total, limit=limit, survey=survey, noun=noun)
+    return Forecast(plan, [expected], limit=limit, survey=survey, noun=noun)
 
 
 def public_tables_by(domain: Domain, expected: ExpectedCounts) -> PublicTables:

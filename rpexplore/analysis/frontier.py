@@ -25,7 +25,7 @@ from rpexplore.planning.mechanism.variances import (
     TableVariances,
     is_negligible_difference,
 )
-from rpexplore.planning.planner import Optimum
+from rpexplore.planning.planner import Optimum, optimum_with_strategies_of
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.solution import Solution
 from rpexplore.privacy.budget import Budget
@@ -108,6 +108,17 @@ class Frontier:
         cost, power = float(budget.record_privacy_cost), measure.power
         weight = float(np.sum(self.average_loss.table_weights(self.best_average.workload)))
         return math.sqrt(total / weight / cost) ** power, math.sqrt(largest / cost) ** power
+
+
+def frontier_of_strategies(
+    reference: Optimum, average: SumOfVariances, worst: MaxVariance, on_progress: Progress
+) -> Frontier:
+    """The frontier between plans that measure attributes as the reference does."""
+    on_progress("Planning for the best average and the best worst case", 0.0)
+    ends = (
+        optimum_with_strategies_of(reference, reference.workload, loss) for loss in (average, worst)
+    )
+    return frontier(*ends, on_progress=on_progress)
 
 
 def frontier(

@@ -11,8 +11,10 @@ from rpexplore.analysis.drawn_areas import DrawnAreas
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.forecast import Forecast, public_tables_among, public_tables_by
 from rpexplore.common.text import describe_count, describe_share, plural, rounded
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.named_areas import AreaTotals
 from rpexplore.domain.public_tables import PublicTables
-from rpexplore.errors import WorkloadError
+from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import Z_95
@@ -26,6 +28,9 @@ from rpexplore.workload.query_definitions import StatedQueries
 from rpexplore.workload.table_text import list_titles, title
 from rpexplore.workload.targets import target_of
 
+NO_FORECAST_OF_SUMS = (
+    "Sums and weighted counts cannot be forecast, as nothing is known of what is summed."
+)
 _MOST_NAMES = 8  # of attributes in a line
 
 
@@ -119,6 +124,26 @@ def public_of_areas(scenario: Scenario, study: AreaStudy) -> PublicTables | None
     if public is None or known is None or (public.tables and not known.tables):
         return None
     return known
+
+
+def expected_of_plan(
+    planned: Plan, scenario: Scenario, totals: AreaTotals | None
+) -> ExpectedCounts | None:
+    """The expected counts that a report on a scenario's plan rests on.
+
+    Those of its areas where the scenario has none, or none that fit them, or plans no tables; else
+    the number of records by publicly known totals of areas.
+    """
+    expected, areas, study = scenario.expected, planned.part("areas"), scenario.areas
+    if areas is not None and (expected is None or planned.part("tables") is None):
+        try:
+            expected = None if expected is None else expected.fitted(areas.domain)
+        except RpexploreError:
+            expected = None
+        expected = expected or (None if study is None else study.expected)
+    if expected is None and totals is not None:
+        return ExpectedCounts.of_total(totals.number)
+    return expected
 
 
 def area_forecast_of_scenario(

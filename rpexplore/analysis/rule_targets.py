@@ -107,6 +107,15 @@ class RuleTargets:
                     "amounts, or of too many cells that are not equally accurate; leave it out."
                 )
 
+    @classmethod
+    def worked_out(
+        cls, rules: Sequence[Rule | str], drawn: DrawnCounts, survey: SurveyDesign | None
+    ) -> "RuleTargets":
+        """Rules for the tables that counts were drawn for, with `reason`, which takes long."""
+        ruled = cls(drawn.workload, rules, drawn=drawn, survey=survey)
+        _ = ruled.reason
+        return ruled
+
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The rules, for these tables."""

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure, group_name, order_groups
+from rpexplore.common.processes import Progress
 from rpexplore.common.text import rounded
-from rpexplore.planning.planner import Optimum
+from rpexplore.planning.losses.losses import Loss
+from rpexplore.planning.planner import Optimum, optimum_with_strategies_of
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.workload_changes import (
     ADD,
@@ -83,6 +85,19 @@ def accuracy_changes(
     for of_optimum in errors:
         of_optimum[np.isinf(of_optimum)] = np.nan
     return AccuracyChanges(workload_change, workload, concerned, errors[0], errors[1])
+
+
+def changes_planned(
+    before: Optimum,
+    changed: Workload,
+    loss: Loss,
+    workload_change: WorkloadChange,
+    on_progress: Progress,
+) -> AccuracyChanges:
+    """`accuracy_changes` to the changed tables, planned with the strategies of the first plan."""
+    on_progress("Planning for the changed tables", 0.1)
+    after = optimum_with_strategies_of(before, changed, loss, on_progress=on_progress)
+    return accuracy_changes(before, after, workload_change)
 
 
 def by_order(changes: AccuracyChanges, budget: Budget) -> pd.DataFrame:

@@ -35,7 +35,13 @@ def combine(
     from rpexplore.domain.domain import formulas_warning
     from rpexplore.privacy.conversions import rho_text
     from rpexplore.releases.atomic_folder import check_new
-    from rpexplore.results.combination import combine, left_aside, load_unbiased, write_combined
+    from rpexplore.results.combination import (
+        ASSUMED,
+        combine,
+        left_aside,
+        load_unbiased,
+        write_combined,
+    )
     from rpexplore.results.results import load_any_results
 
     check_new(out)
@@ -54,7 +60,8 @@ def combine(
             on_progress=on_progress,
         )
     spent, tables = combined.spent, combined.part("tables")
-    remarks = [*combined.taken_over, *filter(None, map(left_aside, parts))]
+    assumed = [ASSUMED] if len(combined.sources) > 1 else []
+    remarks = [*assumed, *combined.taken_over, *filter(None, map(left_aside, parts))]
     facts = {
         "folder": str(out),
         "label": combined.label,
@@ -89,6 +96,7 @@ def postprocess(
     best_guesses: area_options.BestGuesses = False,
     known_totals: area_options.KnownTotals = None,
     escape_formulas: options.EscapeFormulas = False,
+    file_per_table: options.FilePerTable = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Make smooth, nonnegative or whole tables of a release.
@@ -142,6 +150,7 @@ def postprocess(
                 "--gap": gap,
                 "--round-to": round_to,
                 "--escape-formulas": escape_formulas,
+                "--file-per-table": file_per_table,
             },
             as_json=as_json,
         )
@@ -155,6 +164,7 @@ def postprocess(
             rounded=round_ if round_to is None else round_to,
             gap=gap,
             escape_formulas=escape_formulas,
+            file_per_table=file_per_table,
             on_progress=on_progress,
         )
     manifest, count = tables.manifest, len(tables.table_names)

@@ -14,6 +14,7 @@ from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadE
 
 if TYPE_CHECKING:
     from rpexplore.data.source import PersonRule, Source
+    from rpexplore.domain.area_tree import AreaTree
     from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.domain import AttributeSet, Domain
     from rpexplore.domain.record_layout import RecordLayout
@@ -85,11 +86,18 @@ def budget_from_options(
 
 
 def with_exact_totals(
-    budget: "Budget", domain: "Domain", exact: Sequence[str], neighbours: object
+    budget: "Budget",
+    domain: "Domain",
+    exact: Sequence[str],
+    neighbours: object,
+    tree: "AreaTree | None",
 ) -> "Budget":
-    """The budget with the totals of --exact; neighbours: what --neighbours says, if it is there."""
+    """The budget with the totals of --exact.
+
+    neighbours: what --neighbours says, if it is there; tree: the areas, if there are some
+    """
+    from rpexplore.planning.areas.exact_in_areas import total_from_text
     from rpexplore.privacy.budget import REPLACE, Budget
-    from rpexplore.workload.table_text import table_from_text
 
     if not exact:
         return budget
@@ -105,7 +113,7 @@ def with_exact_totals(
         period=budget.period,
         unit_noun=budget.unit_noun,
         distinct=budget.distinct,
-        exact=[table_from_text(domain.with_levels, text) for text in exact],
+        exact=[total_from_text(domain.with_levels, tree, text) for text in exact],
     )
 
 

@@ -91,14 +91,14 @@ _PERIOD = (
 )
 _EXACT = (
     "A total that is released as it is, without noise, such as state or state,sex; within some "
-    "table. The promise is then about changes of records that keep it, and not about what it "
-    "tells. Repeat it for more."
+    "table. With areas: area@county, the number of records of each county and what is above, or a "
+    "table of the top area. The promise is then about changes of records that keep it, and not "
+    "about what it tells. Repeat it for more."
 )
 _MAX_PERIODS = "In how many periods a person can have a record, at most."
 _NEIGHBOURS = (
     "What the promise compares: the data with a record more or less (add-remove), or with another "
-    "record in its place (replace). With replace the number of records is public; tables "
-    "without areas have it exactly."
+    "record in its place (replace). With replace the number of records is public, and exact."
 )
 _DIRECTION = "Smaller = more private, less accurate."
 _QUERY_ATTRIBUTES = (
@@ -476,7 +476,7 @@ DatabaseTable = Annotated[
 Stream = Annotated[bool, flag("--stream", _STREAM)]
 Encoding = Annotated[
     str | None,
-    option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as a byte order mark says."),
+    option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as the file says."),
 ]
 Positions = Annotated[
     Path | None,
@@ -488,7 +488,7 @@ EncodingOfCodebook = Annotated[
     str | None,
     option(
         "NAME",
-        "Of the text files read, such as windows-1252; UTF-8, or as a byte order mark says.",
+        "Of texts in the files read, such as windows-1252; UTF-8, or as the file says.",
         "--encoding",
     ),
 ]

@@ -145,7 +145,7 @@ class Domain:
         columns: what columns of a CSV file are, if they have other names: "attribute", "value",
         "label", "group" -> its name
         encoding: of text files, such as "windows-1252"; UTF-8 if left out, or as a byte order mark
-        says
+        says; of SPSS, Stata and SAS as of `FileSource`
         language: of labels, of a DDI codebook or a PX file in several: "de"; the first if left out
 
         Raises `DomainError` if the file is missing, of another kind, or not usable.
@@ -162,7 +162,8 @@ class Domain:
         if kind:
             if resource is not None:
                 raise DomainError(f"{Path(path).name} is no Data Package; name none of its tables.")
-            draft = draft_of_file(Path(path), f"The codebook {str(path)!r}", columns, language)
+            source = f"The codebook {str(path)!r}"
+            draft = draft_of_file(Path(path), source, columns, language, encoding)
             if not draft.domain.attributes:
                 raise DomainError(
                     f"The {kind} {str(path)!r} has no variable with two labelled values or more; "

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
@@ -286,7 +286,7 @@ class Plan:
     def _epsilons(self) -> Callable[[Fraction], float]:
         if self.noise is None:
             return lambda delta: conversions.epsilon_from_rho(self.rho, delta)
-        return cache(self.noise.epsilon)
+        return self.noise.epsilon
 
     @cached_property
     def noise(self) -> DiscreteNoise | None:

@@ -228,6 +228,10 @@ class Budget:
         """The word for those whom tables count, in the plural: "people" unless one is given."""
         return self.nouns if self.unit_noun or self.distinct else "people"
 
+    def counted_as(self, record_noun: str) -> str:
+        """The same where it may be stated what a record stands for: "records" states nothing."""
+        return self.counted if record_noun == "records" else record_noun
+
     @property
     def holder(self) -> str:
         """The word for whoever can have several records: "person", "household"."""

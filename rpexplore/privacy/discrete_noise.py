@@ -171,6 +171,8 @@ class DiscreteNoise:
 
         The scales of each must be stated before its noise is drawn (docs/guarantees.md).
         """
+        if len(noises) == 1:
+            return noises[0]
         return cls(
             sum((noise.privacy_cost for noise in noises), Fraction()),
             np.concatenate([noise.gamma_squared for noise in noises]),
@@ -247,11 +249,16 @@ class DiscreteNoise:
 
     def epsilon(self, delta: Exact) -> float:
         """The smallest proven ε for this δ, rounded up: by the noise itself, or by zCDP."""
-        of_zcdp = conversions.epsilon_from_rho(self.privacy_cost / 2, delta)
-        claim = self.claim_at(delta)
-        if claim is None or of_zcdp == 0:
-            return of_zcdp
-        return claim.epsilon(delta, of_zcdp)
+        exact = exact_fraction(delta, "delta")
+        if exact not in self._by_delta:
+            of_zcdp = conversions.epsilon_from_rho(self.privacy_cost / 2, exact)
+            claim = self.claim_at(exact) if of_zcdp else None
+            self._by_delta[exact] = of_zcdp if claim is None else claim.epsilon(exact, of_zcdp)
+        return self._by_delta[exact]
+
+    @cached_property
+    def _by_delta(self) -> dict[Fraction, float]:
+        return {}
 
     def delta(self, epsilon: Exact) -> float:
         """The smallest proven δ for this ε, rounded up; see `epsilon`. Never 0."""

@@ -5,18 +5,20 @@ tables.parquet  one row a cell, the cells of each table together, row-major, the
                 table           its number, as files of single tables have it in their names
                 attributes      of the table, in words
                 category_1, …   what the cell counts of each of them; "" behind the last
-                value, standard_error, and `NOTE` where the codebook states impossible combinations
+                value, standard_error, and `NOTE` where the codebook states impossible combinations;
+                of processed tables more figures (`results.processed_tables`)
 
 Intervals are not in it: they follow from the standard error. A row group holds whole tables, so
 that a table is read without the others. Tables of amounts, whose figures have other meanings, and
 tables of many cells have files of their own (`table_cells`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.common.processes import in_order
-from rpexplore.domain.result_schema import NOTE, RELEASED, Column
+from rpexplore.domain.result_schema import DISTINCT, IMPOSSIBLE_NOTE, NOTE, RELEASED, Column
 from rpexplore.releases.table_cells import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
@@ -50,12 +52,10 @@ MOST_CELLS = 1 << 20
 _BYTES_PER_CELL = 24  # or fewer
 _ROWS = 1 << 16  # of the tables in a row group, at least, where there are so many
 
-_VALUE, _ERROR = RELEASED[:2]
 _TABLE = Column(
     "table", "code", "The number of the table: its place among those of the plan, from 0 on."
 )
 _ATTRIBUTES = Column("attributes", "label", "The attributes of the table.")
-_READ = {_TABLE.name: pa.int32(), _VALUE.name: pa.float64(), _ERROR.name: pa.float64()}
 
 
 def packed_tables(workload: Workload, *, file_per_table: bool = False) -> np.ndarray:
@@ -78,9 +78,11 @@ def bytes_of_tables(
 
 # ---- written
 
-Figures = tuple[np.ndarray, np.ndarray | float, np.ndarray | None]
-"""Values and errors of the cells of a table, one axis an attribute (errors may be one for all), and
-which cells no record can be in; None for none."""
+Figures = tuple[Sequence[np.ndarray | float], np.ndarray | None]
+"""The figures of the cells of a table, each with one axis an attribute (all but the first may be
+one number for all), and which cells no record can be in; None for none."""
+VALUE_AND_ERROR = RELEASED[:2]
+"""The figures of released and of combined tables."""
 
 
 def write_packed(
@@ -89,17 +91,26 @@ def write_packed(
     tables: np.ndarray,
     labels_of: Callable[[int], Labels],
     figures_of: Callable[[int], Figures],
+    *,
+    figures: Sequence[Column] = VALUE_AND_ERROR,
+    numbers: np.ndarray | None = None,
+    metadata: Mapping[bytes | str, bytes | str] = MappingProxyType({}),
 ) -> Iterator[int]:
     """Write these tables of a workload into one file; yields how many cells there are so far.
 
     Args:
         labels_of: The label columns of one of `workload.attribute_bases`.
         figures_of: The figures of the table at a position; called in threads.
+        figures: The columns of these.
+        numbers: Of each table in the file, int64[m]; by default its position.
+        metadata: Of the file.
     """
-    schema = _schema(workload, tables, has_notes=bool(workload.domain.impossible))
-    rows = partial(_rows, workload, schema, labels_of, figures_of)
+    schema = _schema(workload, tables, figures).with_metadata(dict(metadata))
+    number_of = dict(zip(tables.tolist(), (tables if numbers is None else numbers), strict=True))
+    rows = partial(_rows, workload, schema, labels_of, figures_of, figures, number_of)
     of_table: Any = [_TABLE.name]
-    repeated: Any = [name for name in schema.names if name != _VALUE.name]
+    distinct = {column.name for column in figures if column.role in DISTINCT}
+    repeated: Any = [name for name in schema.names if name not in distinct]
     n_cells = 0
     groups = in_order(rows, _groups(workload.exact_cells, tables))
     with (
@@ -114,7 +125,7 @@ def write_packed(
             yield n_cells
 
 
-def _schema(workload: Workload, tables: np.ndarray, *, has_notes: bool) -> pa.Schema:
+def _schema(workload: Workload, tables: np.ndarray, figures: Sequence[Column]) -> pa.Schema:
     order = int(workload.orders[tables].max())
     categories = [
         Column(f"category_{k}", "code", f"What a row counts of attribute {k} of its table.")
@@ -125,8 +136,8 @@ def _schema(workload: Workload, tables: np.ndarray, *, has_notes: bool) -> pa.Sc
         [
             _TABLE.field(pa.int32()),
             *(column.field(TEXT) for column in texts),
-            *(column.field(pa.float64()) for column in (_VALUE, _ERROR)),
-            *([NOTE.field(TEXT)] if has_notes else []),
+            *(column.field(pa.float64()) for column in figures),
+            *([NOTE.field(TEXT)] if workload.domain.impossible else []),
         ]
     )
 
@@ -149,12 +160,14 @@ def _rows(
     schema: pa.Schema,
     labels_of: Callable[[int], Labels],
     figures_of: Callable[[int], Figures],
+    figures: Sequence[Column],
+    number_of: Mapping[int, int],
     tables: Sequence[int],
 ) -> pa.Table:
     """The rows of some tables, one after another."""
     sizes = [int(workload.exact_cells[table]) for table in tables]
     n_rows, n_categories = sum(sizes), sum(name.startswith("category_") for name in schema.names)
-    values, errors = np.empty(n_rows), np.empty(n_rows)
+    columns = np.empty((len(figures), n_rows))
     has_notes = NOTE.name in schema.names
     impossible = np.zeros(n_rows if has_notes else 0, dtype=bool)
     codes = np.zeros((n_categories, n_rows), dtype=np.int32)
@@ -164,10 +177,10 @@ def _rows(
     stop = 0
     for table, size in zip(tables, sizes, strict=True):
         rows = slice(stop, stop := stop + size)
-        of_cells, of_errors, without_record = figures_of(table)
-        shape = of_cells.shape
-        values[rows] = of_cells.ravel()
-        errors[rows].reshape(shape)[...] = of_errors
+        of_cells, without_record = figures_of(table)
+        shape = np.shape(of_cells[0])
+        for column, own in zip(columns, of_cells, strict=True):
+            column[rows].reshape(shape)[...] = own
         if without_record is not None:
             impossible[rows] = without_record.ravel()
         for axis, basis in enumerate(workload.attribute_basis_index[table, : len(shape)].tolist()):
@@ -181,11 +194,10 @@ def _rows(
     names = [" × ".join(workload.tables[table]) or "total" for table in tables]
     of_table = np.array([titles.setdefault(name, len(titles)) for name in names], dtype=np.int32)
     arrays = [
-        pa.array(np.repeat(np.array(tables, dtype=np.int32), sizes)),
+        pa.array(np.repeat(np.array([number_of[t] for t in tables], dtype=np.int32), sizes)),
         pa.DictionaryArray.from_arrays(np.repeat(of_table, sizes), pa.array([*titles])),
         *(pa.DictionaryArray.from_arrays(code, pa.array([*texts])) for code in codes),
-        pa.array(values),
-        pa.array(errors),
+        *map(pa.array, columns),
     ]
     if has_notes:
         arrays.append(notes_of(impossible))
@@ -197,24 +209,39 @@ def _rows(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PackedTables:
-    """The tables of a finished release that are in one file.
+    """The tables of a folder that are in one file.
 
-    tables  as of `packed_tables`
+    tables      their numbers in it, ascending: int64[m]
+    sizes       how many cells each has: int64[m]
+    columns     of their figures; those of `or_empty` may be empty
     """
 
     path: Path
-    workload: Workload
     tables: np.ndarray
+    sizes: np.ndarray
+    columns: Sequence[Column] = VALUE_AND_ERROR
+    or_empty: Collection[Column] = ()
 
     def __contains__(self, table: int) -> bool:
         at = int(np.searchsorted(self.tables, table))
         return at < len(self.tables) and int(self.tables[at]) == table
 
-    def figures(self, table: int) -> tuple[np.ndarray, np.ndarray]:
-        """Values and standard errors of the cells of a table: float64[n_cells] each.
+    def figures(self, table: int) -> list[np.ndarray]:
+        """The figures of the cells of a table: float64[n_cells] each.
 
         Raises `ReleaseError` for a file that does not hold them.
         """
+        rows = self._rows(table)
+        return [rows[column.name].to_numpy() for column in self.columns]
+
+    def impossible(self, table: int) -> np.ndarray | None:
+        """Which cells of a table no record can be in, as the file says: bool[n_cells], or None."""
+        if NOTE.name not in self._metadata.schema.names:
+            return None
+        impossible = np.array(self._rows(table)[NOTE.name].to_pylist()) == IMPOSSIBLE_NOTE
+        return impossible if impossible.any() else None
+
+    def _rows(self, table: int) -> pa.Table:
         at = int(np.searchsorted(self.tables, table))
         start, stop = self._starts[at : at + 2].tolist()
         group = int(np.searchsorted(self._ends, start, side="right"))
@@ -222,25 +249,34 @@ class PackedTables:
         if stop > self._ends[group]:
             raise not_what_was_written(self.path, "a table must be in one row group")
         rows = self._group(group).slice(start - first, stop - start)
-        numbers, values, errors = (rows[name].to_numpy() for name in _READ)
-        if np.any(numbers != table):
+        if np.any(rows[_TABLE.name].to_numpy() != table):
             raise not_what_was_written(self.path, "its tables must be in the order of the plan")
-        return values, errors
+        return rows
 
     def _group(self, group: int) -> pa.Table:
         """A row group; the last one is kept, as tables are often read one after another."""
         kept = self._kept.get(group)
         if kept is None:
+            metadata, names = self._metadata, [*self._read]
+            if NOTE.name in metadata.schema.names:
+                names.append(NOTE.name)
             try:
-                with pyarrow.parquet.ParquetFile(self.path, metadata=self._metadata) as file:
-                    kept = file.read_row_group(group, columns=[*_READ])
+                with pyarrow.parquet.ParquetFile(self.path, metadata=metadata) as file:
+                    kept = file.read_row_group(group, columns=names)
             except (OSError, pa.ArrowException):
                 raise not_what_was_written(self.path, "it cannot be read any more") from None
             kept = kept.combine_chunks()
-            refuse_gaps(self.path, kept, _READ, LARGEST_ESTIMATE)
+            optional = {column.name for column in self.or_empty}
+            full = {name: kind for name, kind in self._read.items() if name not in optional}
+            refuse_gaps(self.path, kept, full, LARGEST_ESTIMATE)
             self._kept.clear()
             self._kept[group] = kept
         return kept
+
+    @cached_property
+    def _read(self) -> dict[str, pa.DataType]:
+        """The columns that are read, and their types."""
+        return {_TABLE.name: pa.int32(), **{one.name: pa.float64() for one in self.columns}}
 
     @cached_property
     def _kept(self) -> dict[int, pa.Table]:
@@ -253,8 +289,8 @@ class PackedTables:
             schema = metadata.schema.to_arrow_schema()
         except (OSError, pa.ArrowException):
             raise not_what_was_written(self.path, "it cannot be read any more") from None
-        check_schema(self.path, schema, _READ)
-        check_roles(self.path, schema, (_TABLE, _VALUE, _ERROR))
+        check_schema(self.path, schema, self._read)
+        check_roles(self.path, schema, (_TABLE, *self.columns))
         n_rows = int(self._starts[-1])
         if metadata.num_rows != n_rows:
             reason = f"it must have {n_rows:,} rows, and has {metadata.num_rows:,}"
@@ -270,9 +306,7 @@ class PackedTables:
     @cached_property
     def _starts(self) -> np.ndarray:
         """Where the rows of each table begin, and the end: int64[n_tables + 1]."""
-        cells = self.workload.exact_cells
-        sizes = [int(cells[table]) for table in self.tables.tolist()]
-        return np.concatenate([[0], np.cumsum(sizes)])
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(int)
 
 
 def rows_of_packed(

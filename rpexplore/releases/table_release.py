@@ -62,6 +62,7 @@ from rpexplore.releases.measurement import LARGE, Part, measured_cells
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.packed_tables import (
     PACKED,
+    VALUE_AND_ERROR,
     Figures,
     PackedTables,
     bytes_of_tables,
@@ -197,14 +198,25 @@ class TableRelease(PartRelease[TablePlan]):
         if position in self._packed:
             bases = workload.attribute_basis_index[position, : workload.orders[position]].tolist()
             labels = [self._labels.of(basis) for basis in bases]
-            shape = [workload.n_queries[basis] for basis in bases]
-            indices = workload.attribute_indices(position)
-            impossible = impossible_answers(self.domain, indices, self.queries[position])
-            values, errors = self._packed.figures(position)
-            return rows_of_packed(labels, shape, values, errors, impossible)
+            (values, errors), impossible = self.figures_of(position)
+            return rows_of_packed(labels, values.shape, values.ravel(), errors.ravel(), impossible)
         path = self.folder / f"{table_path(position, workload.tables[position])}.parquet"
         n_rows = int(workload.exact_cells[position])
         return read_rows(path, RELEASED, n_rows)
+
+    def figures_of(self, position: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
+        """The same as values and errors, one axis an attribute, and cells without any record."""
+        workload, order = self.plan.workload, self.plan.workload.orders[position]
+        bases = workload.attribute_basis_index[position, :order].tolist()
+        shape = [workload.n_queries[basis] for basis in bases]
+        indices = workload.attribute_indices(position)
+        impossible = impossible_answers(self.domain, indices, self.queries[position])
+        if position in self._packed:
+            values, errors = self._packed.figures(position)
+        else:
+            rows = self.cells(position)
+            values, errors = (rows[column.name].to_numpy() for column in VALUE_AND_ERROR)
+        return (values.reshape(shape), errors.reshape(shape)), impossible
 
     @cached_property
     def _packed(self) -> PackedTables:
@@ -212,7 +224,8 @@ class TableRelease(PartRelease[TablePlan]):
         listed = any(entry["path"] == PACKED for entry in self.manifest["files"])
         workload = self.plan.workload
         packed = packed_tables(workload, file_per_table=not listed)
-        return PackedTables(self.folder / PACKED, workload, packed)
+        sizes = np.array([int(workload.exact_cells[table]) for table in packed.tolist()], int)
+        return PackedTables(self.folder / PACKED, packed, sizes)
 
     @cached_property
     def _labels(self) -> "LabelsOfBases":
@@ -498,7 +511,7 @@ class TableWriter:
         impossible = None
         if self.plan.domain.impossible:
             impossible = self._contributions.impossible(position)
-        return self._contributions.answers(position), errors, impossible
+        return (self._contributions.answers(position), errors), impossible
 
     @cached_property
     def _common_errors(self) -> np.ndarray | None:

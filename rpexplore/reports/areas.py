@@ -65,7 +65,10 @@ def forecast_in_areas(plan: AreaPlan, given: Given) -> AreaForecast | str:
             public = public_tables_by(plan.domain, given.expected)
         if public is None:
             return "Not known without expected counts."
-        return area_forecast_by(plan, public, given.cv_limit, given.area_totals, given.design)
+        noun = plan.budget.counted_as(given.record_noun)
+        return area_forecast_by(
+            plan, public, given.cv_limit, given.area_totals, given.design, noun=noun
+        )
     except WorkloadError as error:
         return f"Not known, as what is public does not fit the tables in areas: {error}"
 
@@ -223,7 +226,8 @@ def _accuracy(plan: AreaPlan, record_noun: str) -> Section:
 def _fairness(plan: AreaPlan) -> Section:
     """The least accurate areas of each level and why, and what shares by level would give."""
     frame = errors_by_level(plan)
-    ratios = frame["largest"].to_numpy() / frame["smallest"].to_numpy()
+    largest, smallest = frame["largest"].to_numpy(), frame["smallest"].to_numpy()
+    ratios = np.divide(largest, smallest, out=np.ones(len(frame)), where=smallest > 0)
     tables = {title(table): table for table in plan.workload.tables.tables}
     sentences: list[str] = []
     # Of each level the table whose areas differ most; of several that do, the first.

@@ -86,18 +86,30 @@ def bundle(
         files=purposes,
         exception=printable(except_from_records(plan.domain)),
     )
-    commands = command_lines(
+    commands = commands_of(plan, scenario, rehearsal, approvals, expected, area_totals)
+    texts["commands.txt"] = readme + commands
+    return zip_of({**{name: text.encode() for name, text in texts.items()}, **companions})
+
+
+def commands_of(
+    plan: Plan,
+    scenario: Scenario,
+    rehearsal: SmoothRehearsal | None = None,
+    approvals: Sequence[Approval] = (),
+    expected: ExpectedCounts | None = None,
+    area_totals: AreaTotals | None = None,
+) -> str:
+    """The command lines that do the same in the folder of the bundle."""
+    return command_lines(
         plan,
         scenario,
         rehearsal is not None,
-        list(given),
+        list(approval_files(approvals)),
         survey=_survey(plan, scenario),
         expected=expected,
         board=_board(plan, scenario),
         has_area_totals=area_totals is not None,
     )
-    texts["commands.txt"] = readme + commands
-    return zip_of({**{name: text.encode() for name, text in texts.items()}, **companions})
 
 
 def approval_files(approvals: Sequence[Approval]) -> dict[str, str]:

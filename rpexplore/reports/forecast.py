@@ -25,12 +25,14 @@ _MOST_TABLES = 20
 
 def forecast_of(plan: TablePlan, given: Given) -> Forecast | str:
     """The forecast of tables by what is public; or why there is none, in a sentence."""
+    limit, design = given.cv_limit, given.design
+    noun = plan.budget.counted_as(given.record_noun)
     try:
         if given.public is not None:
             tables, number = given.public.tables, given.public.expected
-            made = Forecast(plan, tables, number, given.cv_limit, survey=given.design)
+            made = Forecast(plan, tables, number, limit, survey=design, noun=noun)
         elif given.expected is not None:
-            made = forecast_by(plan, given.expected, given.cv_limit, given.design)
+            made = forecast_by(plan, given.expected, limit, design, noun)
         else:
             return "Not known without expected counts."
     except WorkloadError as error:
@@ -75,12 +77,12 @@ def forecast_section(made: Forecast) -> Section:
     )
 
 
-def forecast_sections(plan: Plan, outcome: Outcome | None) -> list[Section]:
+def forecast_sections(plan: Plan, outcome: Outcome | None, record_noun: str) -> list[Section]:
     """The forecast of a plan that keeps one, with the outcome of a release beside it."""
     forecast, tables = plan.forecast, plan.part("tables")
     if forecast is None or tables is None:
         return []
-    whom = plan.budget.counted
+    whom = plan.budget.counted_as(record_noun)
     rule = (
         f"A cell is good if its coefficient of variation is at most {100 * forecast.limit:g} %; a "
         f"table meets the rule if {describe_share(forecast.share)} of its {whom} are in "

@@ -180,7 +180,7 @@ def report(
             codebook(domain),
             *_of_parts(parts, lambda part, told: told.sections),
             *public_section(public),
-            *forecast_sections(Plan.of(plan), outcome),
+            *forecast_sections(Plan.of(plan), outcome, record_noun),
             context(plan),
             *_of_parts(parts, lambda part, told: [proof(part, checks[part.part.kind])]),
             nist_checklist(plan, record_noun),

@@ -58,9 +58,8 @@ def tables_report(plan: TablePlan, given: Given) -> PartReport:
     if isinstance(made, Forecast):
         sections.append(forecast_section(made))
     sections += [targets(plan, given.request), readings(given.request, given.rehearsal, noun)]
-    return PartReport(
-        _front(plan, given, forecast_row(made, given.kept, plan.budget.counted)), sections
-    )
+    whom = plan.budget.counted_as(noun)
+    return PartReport(_front(plan, given, forecast_row(made, given.kept, whom)), sections)
 
 
 def _front(plan: TablePlan, given: Given, forecast: FrontRow) -> list[FrontRow]:

@@ -12,10 +12,11 @@ import numpy as np
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.estimation.table_map import ContributionArrays, subsets
+from rpexplore.releases.packed_tables import packed_tables
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.synthetic.population import records_swept, sweep_chunk_size
 from rpexplore.results.synthetic.targets import MOST_RESIDUALS
-from rpexplore.results.unbiased import Estimates
+from rpexplore.results.unbiased import Estimates, workload_of
 
 # ---- How long post-processing takes on this machine: in words, beforehand, and roughly.
 
@@ -25,6 +26,7 @@ from rpexplore.results.unbiased import Estimates
 _ROUNDS = 100
 # Measured with tables of the sample data on two cores.
 _SECONDS_PER_TABLE, _SECONDS_PER_CELL = 0.004, 4e-6  # to write one as CSV and Parquet
+_SECONDS_PER_PACKED_TABLE, _SECONDS_PER_PACKED_CELL = 2e-4, 3e-7  # of many in one file
 # Measured with 3 to 100 attributes of 2 to 1,000 values and tables of up to four of them.
 _SMOOTH_PER_TABLE, _SMOOTH_PER_CELL, _SMOOTH_PER_VALUE_CUBED = 1.1e-3, 2e-7, 8e-9
 _MOST_CUBED = 500  # values: of more, no prior is tried whose matrix is decomposed
@@ -125,7 +127,15 @@ def smoothing_seconds(
 
 def writing_seconds(source: TableRelease | Estimates) -> float:
     """About how long it takes to compute and write all tables."""
-    return _SECONDS_PER_TABLE * len(source.table_names) + _SECONDS_PER_CELL * source.n_cells
+    workload = workload_of(source)
+    packed = packed_tables(workload)
+    n_packed_cells = float(np.sum(workload.cells[packed]))
+    return (
+        _SECONDS_PER_TABLE * (len(workload) - len(packed))
+        + _SECONDS_PER_CELL * (source.n_cells - n_packed_cells)
+        + _SECONDS_PER_PACKED_TABLE * len(packed)
+        + _SECONDS_PER_PACKED_CELL * n_packed_cells
+    )
 
 
 def _maximal_shapes(source: TableRelease | Estimates) -> list[tuple[int, ...]]:

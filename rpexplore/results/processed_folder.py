@@ -4,6 +4,10 @@
                             value (processed), of smooth tables its model-based error, the
                             unbiased value with its standard error and interval, and what was
                             done, in words
+    tables.parquet          instead of these, small tables where there are more than 100
+                            (`packed_tables`), unless a file for each is wanted: value,
+                            of smooth tables model_error, unbiased_value, standard_error
+    tables.json             beside it, what the rows of all tables count
     shrinkage.*             of smooth tables: how much of each residual was kept, and whether its
                             table gains by smoothing, as Parquet and CSV
     shrinkage_by_group.*    of smooth tables: how far groups are from their unbiased counts
@@ -14,16 +18,17 @@ What was done is also in the metadata of every Parquet file. Written as a `new_f
 comes last.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.common.numbers import shown_few, shown_value
+from rpexplore.common.numbers import normal_quantile, shown_few, shown_value
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.text import FORMULAS_ESCAPED, data_size, joined
 from rpexplore.domain.domain import AttributeIndices, Domain
@@ -32,11 +37,7 @@ from rpexplore.domain.result_schema import (
     INTERVAL_ROLES,
     MODEL_ERROR,
     PROCESSED_VALUE,
-    UNBIASED_VALUE,
-    VALUE_IS,
-    Column,
     Schema,
-    apart_from,
 )
 from rpexplore.domain.values import describe_combinations
 from rpexplore.errors import ReleaseError
@@ -44,37 +45,62 @@ from rpexplore.estimation.nonnegative import GAP, impossible_cells, with_zeros
 from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, TableMap, subsets
-from rpexplore.estimation.whole_numbers import MOST_SEARCHED, nearest_whole, parts_of, with_columns
+from rpexplore.estimation.whole_numbers import (
+    MOST_OF_THREE,
+    MOST_SEARCHED,
+    nearest_whole,
+    parts_of,
+    with_columns,
+)
 from rpexplore.estimation.whole_numbers import rounded as whole_numbers
 from rpexplore.planning.mechanism.reconstruction import answers, marginal
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.feasibility import computer_memory
 from rpexplore.releases.items import PartReader
-from rpexplore.releases.manifest import now, save_manifest
-from rpexplore.releases.table_cells import constant_text
-from rpexplore.releases.table_release import TableRelease
+from rpexplore.releases.manifest import CONFIDENCE, file_entry, now, save_manifest
+from rpexplore.releases.packed_tables import (
+    MOST_CELLS,
+    PACKED,
+    Figures,
+    packed_tables,
+    write_packed,
+)
+from rpexplore.releases.table_cells import TABLES
+from rpexplore.releases.table_release import LabelsOfBases, TableRelease
 from rpexplore.results.estimates.shrinkage import GroupDistances, smooth, write_shrinkage
 from rpexplore.results.measurement_source import facts_of_sources
 from rpexplore.results.processed_tables import (
     KIND,
-    LABEL_IN_FILES,
+    LAYOUT,
     METHODS,
-    STEPS_IN_FILES,
     Method,
     ProcessedTables,
+    figures_in_one_file,
     label_of,
     new_tables_folder,
+    said_of,
+    with_unbiased,
+    write_layout,
     write_readme,
     write_tables,
 )
 from rpexplore.results.publication import SmoothingGain
-from rpexplore.results.unbiased import Estimates, positions_of_counts, refuse_open_values
+from rpexplore.results.unbiased import (
+    Estimates,
+    positions_of_counts,
+    refuse_open_values,
+    workload_of,
+)
 from rpexplore.workload.table_text import QueryMatrix
 
 _BYTES_PER_CELL = 330  # about, as CSV and Parquet together
+_BYTES_PER_PACKED_CELL = 25  # about
 _MEMORY_PER_CELL = 50  # bytes, while nonnegative tables are searched for; measured
 _MOST_BASE = 1000
 _MOST_AGREEING = 3  # attributes of tables whose whole numbers have all totals, if they can
+# Cells of all tables of three attributes whose whole numbers with all totals are searched for: one
+# table of 1,000 takes a second and more. Beyond, none is.
+_MOST_SEARCHED_IN_ALL = 200_000
 _SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative, or smooth
 
 
@@ -86,6 +112,7 @@ def postprocess(
     rounded: bool | int = False,
     gap: float | None = None,
     escape_formulas: bool = False,
+    file_per_table: bool = False,
     on_progress: Progress = no_progress,
 ) -> ProcessedTables:
     """Make tables nonnegative or whole; costs no privacy, as only what was released is looked at.
@@ -106,6 +133,7 @@ def postprocess(
             `nonnegative.GAP` if left out.
         escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
             would take for formulas.
+        file_per_table: Whether each table has files of its own, however many there are.
 
     Returns:
         The tables that were written.
@@ -118,7 +146,11 @@ def postprocess(
     released: TableRelease | Estimates = source.unbiased_tables()
     output = Path(output)
     check_new(output)
-    check_room(_BYTES_PER_CELL * released.n_cells, output)
+    workload = workload_of(released)
+    packed = packed_tables(workload, file_per_table=file_per_table)
+    n_packed_cells = float(np.sum(workload.cells[packed]))
+    n_bytes = _BYTES_PER_CELL * (released.n_cells - n_packed_cells)
+    check_room(n_bytes + _BYTES_PER_PACKED_CELL * n_packed_cells, output)
     if method == "nonnegative":
         _check_memory(released.n_cells)
     on_progress("Reading what was measured", 0.0)
@@ -140,7 +172,8 @@ def postprocess(
         smooth_tables = smooth(estimates, on_progress=part_of_progress(on_searched, 0.0, 0.5))
         # Here, where it is done once: threads that write tables would each begin with it.
         smooth_tables.rehearse_errors(part_of_progress(on_searched, 0.5, 1.0))
-    label = label_of(method, rounded)
+    label, sizes = label_of(method, rounded), estimates.domain.sizes.tolist()
+    in_one_file = frozenset(packed.tolist())
     positions = positions_of_counts(released)
     tables = [released.table_names[position] for position in positions]
     matrices = [released.queries[position] for position in positions]
@@ -151,28 +184,63 @@ def postprocess(
         contributions,
         is_nonnegative=method is not None,
         base=max(int(rounded), 1),
-        has_larger=any(len(subset) > 2 for subset in contributions),
+        largest_order=max(map(len, tables), default=0),
+        n_searched=sum(
+            size
+            for subset in contributions
+            if len(subset) == 3
+            and (size := prod(sizes[index] for index in subset)) <= MOST_OF_THREE
+        ),
     )
+    position_of = {place: position for position, place in enumerate(positions)}
+    steps = {"method": method, "rounded": rounded}
     gains: dict[AttributeIndices, SmoothingGain] = {}
     groups = GroupDistances(estimates.domain)
 
-    def cells(position: int) -> pa.Table:
+    def processed_of(position: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """The processed answers of a table, one axis an attribute, and their model errors."""
         attributes = estimates.domain.positions(tables[position])
         counts = processed_counts.of(attributes)
         if rounded:
             counts = processed_counts.whole(attributes) * int(rounded)
-        columns = {PROCESSED_VALUE: answers(counts, matrices[position]).ravel()}
-        unbiased = released.items[positions[position]].read()
+        errors = None
         if smooth_tables is not None:
             errors = _model_errors(smooth_tables, attributes, matrices[position])
+        return answers(counts, matrices[position]), errors
+
+    def note_smoothing(position: int, numbers: Sequence[np.ndarray], errors: np.ndarray) -> None:
+        """numbers: as for `GroupDistances.add`"""
+        attributes = estimates.domain.positions(tables[position])
+        gain = SmoothingGain.of(numbers[2], errors)
+        if gain is not None:
+            gains[_of_several_values(estimates.domain, attributes)] = gain
+        groups.add(position, attributes, matrices[position], numbers)
+
+    def cells(position: int) -> pa.Table:
+        values, errors = processed_of(position)
+        columns = {PROCESSED_VALUE: values.ravel()}
+        unbiased = released.items[positions[position]].read()
+        if errors is not None:
             columns[MODEL_ERROR] = errors
             figures = Schema.of(unbiased)
             noisy = [np.asarray(unbiased[figures.name(role)]) for role in INTERVAL_ROLES]
-            gain = SmoothingGain.of(noisy[1], errors)
-            if gain is not None:
-                gains[_of_several_values(estimates.domain, attributes)] = gain
-            groups.add(position, attributes, matrices[position], [columns[PROCESSED_VALUE], *noisy])
-        return with_unbiased(columns, unbiased, label, {"method": method, "rounded": rounded})
+            note_smoothing(position, [columns[PROCESSED_VALUE], *noisy], errors)
+        return with_unbiased(columns, unbiased, label, steps)
+
+    def figures_of(place: int) -> Figures:
+        """Those of a table of the workload, for the file of small tables."""
+        position = position_of[place]
+        values, errors = processed_of(position)
+        (unbiased, own_errors), impossible = _unbiased_figures(released, place)
+        if errors is None:
+            return (values, unbiased, own_errors), impossible
+        noisy, own = unbiased.ravel(), np.broadcast_to(own_errors, values.shape).ravel()
+        margins = normal_quantile(CONFIDENCE) * own
+        note_smoothing(
+            position, [values.ravel(), noisy, own, noisy - margins, noisy + margins], errors
+        )
+        of_cells = errors if len(errors) == 1 else errors.reshape(values.shape)
+        return (values, of_cells, unbiased, own_errors), impossible
 
     on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
     stated = estimates.domain.impossible
@@ -187,9 +255,34 @@ def postprocess(
         "rounded_cells": rounded,
         "base": int(rounded),
         "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
+        "n_packed": len(packed),
+        "has_others": len(packed) < len(positions),
+        "largest_packed": MOST_CELLS,
     }
     with new_tables_folder(output) as folder:
-        files = write_tables(folder, tables, cells, on_written, escape_formulas=escape_formulas)
+        files: list[dict[str, Any]] = []
+        if len(packed):
+            packed_positions = np.array([position_of[place] for place in packed.tolist()])
+            written = write_packed(
+                folder / PACKED,
+                workload,
+                packed,
+                LabelsOfBases(workload).of,
+                figures_of,
+                figures=figures_in_one_file(method),
+                numbers=packed_positions,
+                metadata=said_of(label, steps),
+            )
+            for n_cells in written:
+                on_written("Writing the tables", n_cells / released.n_cells)
+            write_layout(folder, workload, positions)
+            files += [file_entry(folder, name) for name in (PACKED, LAYOUT)]
+        others = [position for position, place in enumerate(positions) if place not in in_one_file]
+        files += write_tables(
+            folder, tables, cells, on_written, escape_formulas=escape_formulas, positions=others
+        )
+        if not others:
+            (folder / TABLES).rmdir()
         if smooth_tables is not None:
             files += write_shrinkage(
                 folder,
@@ -271,16 +364,18 @@ def _with_zeros(estimates: Estimates) -> ContributionArrays:
 class ProcessedCounts:
     """The processed counts of the single values of tables, in whole numbers where these are wanted.
 
-    base         the number whose multiples are counted in `whole`
-    has_larger   whether some table has more than two attributes
-    disagreeing  the tables whose whole numbers do not have all totals of the smaller tables
+    base           the number whose multiples are counted in `whole`
+    largest_order  of the tables that there are
+    n_searched     cells of all tables of three attributes that are small enough for a search
+    disagreeing    the tables whose whole numbers do not have all totals of the smaller tables
     """
 
     estimates: Estimates
     contributions: ContributionArrays
     is_nonnegative: bool
     base: int
-    has_larger: bool
+    largest_order: int
+    n_searched: int
     disagreeing: set[AttributeIndices] = field(default_factory=set)
     _whole: dict[AttributeIndices, np.ndarray] = field(default_factory=dict)
 
@@ -309,8 +404,10 @@ class ProcessedCounts:
         if attributes in self._whole:
             return self._whole[attributes]
         whole = self._made_whole(attributes)
-        # Larger tables need those of two attributes again.
-        if len(attributes) <= 1 or (self.has_larger and whole.size <= MOST_SEARCHED):
+        # Larger tables need those of fewer attributes again.
+        if len(attributes) <= 1 or (
+            len(attributes) < self.largest_order and whole.size <= MOST_SEARCHED
+        ):
             self._whole[attributes] = whole
         return whole
 
@@ -324,6 +421,8 @@ class ProcessedCounts:
         possible = np.ones(values.shape, bool) if possible is None else possible
         is_searched = values.size <= MOST_SEARCHED
         axes = range(len(attributes)) if len(attributes) <= _MOST_AGREEING else ()
+        if len(attributes) > 2 and self.n_searched > _MOST_SEARCHED_IN_ALL:
+            axes = ()
         totals = [
             (axis, self.whole(attributes[:axis] + attributes[axis + 1 :]))
             for axis in axes
@@ -338,14 +437,28 @@ class ProcessedCounts:
             if all(np.array_equal(whole.sum(axis=axis), sums) for axis, sums in totals):
                 return whole
         elif is_searched:
-            last = len(attributes) - 1
-            whole = nearest_whole(values, [(last, self.whole(attributes[:-1]))], possible)
+            last, sums = len(attributes) - 1, self.whole(attributes[:-1])
+            # The largest fractions go up, which is nearest, too, and needs no search.
+            whole = parts_of(sums, values)
+            lowest = min(0.0, np.floor(values.min()))
+            is_right = np.array_equal(whole.sum(axis=last), sums) and whole.min() >= lowest
+            if not (possible.all() and is_right):
+                whole = nearest_whole(values, [(last, sums)], possible)
         if whole is None:
             whole = whole_numbers(
                 [self.of(attributes[:i]) / self.base for i in range(len(attributes) + 1)]
             )
         self.disagreeing.add(attributes)
         return whole
+
+
+def _unbiased_figures(
+    released: TableRelease | Estimates, place: int
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
+    """Values and errors of the table at a place, and its cells without any record."""
+    if isinstance(released, Estimates):
+        return released.figures_of(released.table_names[place])
+    return released.figures_of(place)
 
 
 def _of_several_values(domain: Domain, attributes: AttributeIndices) -> AttributeIndices:
@@ -362,37 +475,3 @@ def _model_errors(
     if any(matrix is not None for matrix in matrices):
         return np.array([np.nan])
     return smooth_tables.standard_errors(table).ravel()
-
-
-def with_unbiased(
-    processed: Mapping[Column, np.ndarray],
-    unbiased: pa.Table,
-    label: str,
-    steps: Mapping[str, object] = MappingProxyType({}),
-) -> pa.Table:
-    """The processed columns before the unbiased answers, and what they are behind all.
-
-    processed: a number for each cell, or one for all; NaN becomes an empty cell
-    steps: what was done, for programs
-    """
-    shape, schema = (unbiased.num_rows,), Schema.of(unbiased)
-    before = [
-        pa.array(np.broadcast_to(numbers, shape), from_pandas=True)
-        for numbers in processed.values()
-    ]
-    # What was released as the value is the unbiased one here; the rest keeps its name.
-    released = [one for one in schema.figures if one.role != "note"]
-    notes = [one for one in schema.figures if one.role == "note"]
-    beside = [UNBIASED_VALUE if one.role == "value" else one for one in released]
-    figures = (*processed, *beside, VALUE_IS, *notes)
-    arrays = [
-        *(unbiased[column.name] for column in schema.labels),
-        *before,
-        *(unbiased[column.name] for column in released),
-        constant_text(label, unbiased.num_rows),
-        *(unbiased[column.name] for column in notes),
-    ]
-    columns = (*apart_from(schema.labels, figures), *figures)
-    fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]
-    metadata = {LABEL_IN_FILES: label, STEPS_IN_FILES: json.dumps(dict(steps))}
-    return pa.table(arrays, schema=pa.schema(fields, metadata=metadata))

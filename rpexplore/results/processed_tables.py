@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
+from math import prod
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias, get_args
@@ -13,11 +14,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from rpexplore.common.json_fields import loads
 from rpexplore.common.processes import Progress, in_order
 from rpexplore.common.template_text import text_from_template
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.domain import AttributeSet
-from rpexplore.domain.result_schema import PROCESSED, SMOOTH, frame_of
+from rpexplore.domain.result_schema import (
+    MODEL_ERROR,
+    PROCESSED,
+    PROCESSED_VALUE,
+    RELEASED,
+    SMOOTH,
+    UNBIASED_VALUE,
+    VALUE_IS,
+    Column,
+    Schema,
+    apart_from,
+    frame_of,
+)
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.reconstruction import Where
 from rpexplore.releases.atomic_folder import new_folder
@@ -30,7 +44,18 @@ from rpexplore.releases.manifest import (
     file_entry,
     not_as_written,
 )
-from rpexplore.releases.table_cells import csv_decimals, files_of_tables, read_rows, write_table
+from rpexplore.releases.packed_tables import MOST_CELLS, PACKED, PackedTables, rows_of_packed
+from rpexplore.releases.table_cells import (
+    TABLES,
+    Labels,
+    constant_text,
+    csv_decimals,
+    files_of_tables,
+    read_rows,
+    table_path,
+    write_table,
+)
+from rpexplore.releases.table_release import LabelsOfBases
 from rpexplore.results.estimates.shrinkage import (
     SHRINKAGE_FILES,
     read_shrinkage,
@@ -42,6 +67,7 @@ from rpexplore.results.measurement_source import (
     facts_as_worded,
     guarantee,
 )
+from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +87,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 LABEL_IN_FILES, STEPS_IN_FILES = b"rpexplore", b"rpexplore_steps"
 # What is raised by reading facts that no folder has as it was written.
 UNREADABLE = (
-    RpexploreError, OSError, pa.ArrowException, KeyError, TypeError, ArithmeticError, ValueError,
+    RpexploreError, OSError, pa.ArrowException, LookupError, TypeError, ArithmeticError, ValueError,
     AttributeError,
 )  # fmt: skip
 _NOUN = "processed tables"
@@ -96,10 +122,16 @@ def said_in_files(folder: Path, manifest: Mapping[str, Any]) -> tuple[str, dict[
 
     Raises one of `UNREADABLE` if there are no such metadata.
     """
+    listed = {entry["path"] for entry in manifest["files"]}
     paths = [entry["path"] for entry in manifest["files"] if "attributes" in entry]
-    first = min(path for path in paths if path.endswith(".parquet"))
+    first = PACKED if PACKED in listed else min(path for path in paths if path.endswith(".parquet"))
     metadata = pyarrow.parquet.read_schema(folder / first).metadata
     return metadata[LABEL_IN_FILES].decode(), json.loads(metadata[STEPS_IN_FILES])
+
+
+def said_of(label: str, steps: Mapping[str, object]) -> dict[bytes | str, bytes | str]:
+    """What the metadata of the files of tables say."""
+    return {LABEL_IN_FILES: label, STEPS_IN_FILES: json.dumps(dict(steps))}
 
 
 def load_checked(
@@ -169,7 +201,10 @@ class ProcessedTables(PartReader):
             }
 
         def files_of(manifest: Mapping[str, Any]) -> dict[str, list[str] | None]:
-            of_tables = files_of_tables(cls(folder, manifest).table_names)
+            done = cls(folder, manifest)
+            of_tables = files_of_tables(done.table_names, TABLES, done._others)
+            if done._layout is not None:
+                of_tables |= {PACKED: None, LAYOUT: None}
             smooth = SHRINKAGE_FILES if manifest["method"] == "smooth" else ()
             return {**of_tables, **dict.fromkeys(smooth)}
 
@@ -199,14 +234,16 @@ class ProcessedTables(PartReader):
         names = ", ".join(source["name"] for source in self.manifest["sources"])
         return f"name the release that they were made of ({names})."
 
-    @property
+    @cached_property
     def table_names(self) -> tuple[tuple[str, ...], ...]:
         """The attributes of each table, in the domain's order."""
-        return tuple(tuple(entry["attributes"]) for entry in self._entries.values())
+        if self._layout is None:
+            return tuple(tuple(entry["attributes"]) for entry in self._entries)
+        return tuple(map(self._layout.names, range(len(self._layout.tables))))
 
     def has(self, attributes: AttributeSet) -> bool:
         """Whether there is a table with exactly these attributes."""
-        return frozenset(_names([attributes])) in self._entries
+        return frozenset(_names([attributes])) in self._positions
 
     def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
         """One row a cell: labels, value, unbiased_value with standard_error and interval, value_is.
@@ -216,30 +253,71 @@ class ProcessedTables(PartReader):
         Raises `ReleaseError` if there is no table with exactly these attributes.
         """
         names = _names(attributes)
-        entry = self._entries.get(frozenset(names))
-        if entry is None:
+        position = self._positions.get(frozenset(names))
+        if position is None:
             raise ReleaseError(
                 f"There is no processed table of ({' × '.join(names) or 'total'}); what was "
                 "processed cannot be summed any further. Ask for a table that is there."
             )
-        return frame_of(self._cells(entry["path"]))
+        return frame_of(self._cells(position))
 
     counts = table
 
-    def _cells(self, path: str) -> pa.Table:
-        return read_rows(self.folder / path, SMOOTH if self.is_smooth else PROCESSED)
+    def _cells(self, position: int) -> pa.Table:
+        if self._packed is not None and position in self._packed:
+            return self._packed_cells(self._packed, position)
+        path = self.folder / f"{table_path(position, self.table_names[position])}.parquet"
+        return read_rows(path, SMOOTH if self.is_smooth else PROCESSED)
+
+    def _packed_cells(self, packed: PackedTables, position: int) -> pa.Table:
+        layout: Any = self._layout
+        figures = dict(zip(packed.columns, packed.figures(position), strict=True))
+        unbiased = rows_of_packed(
+            [layout.labels[index] for index in layout.tables[position]],
+            layout.shape(position),
+            figures.pop(UNBIASED_VALUE),
+            figures.pop(RELEASED[1]),
+            packed.impossible(position),
+        )
+        steps = {name: self.manifest[name] for name in ("method", "rounded")}
+        return with_unbiased(figures, unbiased, self.label, steps)
+
+    @cached_property
+    def _layout(self) -> "_Layout | None":
+        listed = any(entry["path"] == LAYOUT for entry in self.manifest["files"])
+        return _Layout.read(self.folder) if listed else None
+
+    @cached_property
+    def _packed(self) -> PackedTables | None:
+        """The tables that are in one file, if there are any."""
+        layout = self._layout
+        if layout is None:
+            return None
+        sizes = np.array([prod(layout.shape(position)) for position in layout.packed.tolist()], int)
+        columns = figures_in_one_file(self.manifest["method"])
+        return PackedTables(self.folder / PACKED, layout.packed, sizes, columns, (MODEL_ERROR,))
+
+    @cached_property
+    def _others(self) -> list[int]:
+        """The tables that have files of their own."""
+        every = np.arange(len(self.table_names))
+        if self._layout is None:
+            return every.tolist()
+        return np.setdiff1d(every, self._layout.packed).tolist()
 
     @cached_property
     def items(self) -> Sequence[Item]:
-        return [
-            Item.of_table(
-                position,
-                tuple(entry["attributes"]),
-                pyarrow.parquet.read_metadata(self.folder / entry["path"]).num_rows,
-                partial(self._cells, entry["path"]),
-            )
-            for position, entry in enumerate(self._entries.values())
-        ]
+        layout, others = self._layout, set(self._others)
+        items = []
+        for position, names in enumerate(self.table_names):
+            if layout is not None:
+                n_rows = prod(layout.shape(position))
+            else:
+                path = self.folder / f"{table_path(position, names)}.parquet"
+                n_rows = pyarrow.parquet.read_metadata(path).num_rows
+            item = Item.of_table(position, names, n_rows, partial(self._cells, position))
+            items.append(item if position in others else item.in_one_file(position))
+        return items
 
     @property
     def made_of(self) -> Sequence[MeasurementSource]:
@@ -281,14 +359,19 @@ class ProcessedTables(PartReader):
     def __repr__(self) -> str:
         return f"<ProcessedTables of {len(self.table_names):,} tables, {self.label}>"
 
-    @cached_property
-    def _entries(self) -> dict[frozenset[str], Mapping[str, Any]]:
-        """What the manifest says of the Parquet file of each table, by the table's attributes."""
-        return {
-            frozenset(entry["attributes"]): entry
+    @property
+    def _entries(self) -> list[Mapping[str, Any]]:
+        """What the manifest says of the Parquet files of tables."""
+        return [
+            entry
             for entry in self.manifest["files"]
             if "attributes" in entry and entry["path"].endswith(".parquet")
-        }
+        ]
+
+    @cached_property
+    def _positions(self) -> dict[frozenset[str], int]:
+        """The place of each table, by its attributes."""
+        return {frozenset(names): position for position, names in enumerate(self.table_names)}
 
 
 def _names(attributes: Sequence[AttributeSet]) -> list[str]:
@@ -296,6 +379,108 @@ def _names(attributes: Sequence[AttributeSet]) -> list[str]:
     if len(attributes) == 1 and not isinstance(attributes[0], str):
         return list(attributes[0])
     return [str(name) for name in attributes]
+
+
+def with_unbiased(
+    processed: Mapping[Column, np.ndarray],
+    unbiased: pa.Table,
+    label: str,
+    steps: Mapping[str, object] = MappingProxyType({}),
+) -> pa.Table:
+    """The processed columns before the unbiased answers, and what they are behind all.
+
+    processed: a number for each cell, or one for all; NaN becomes an empty cell
+    steps: what was done, for programs
+    """
+    shape, schema = (unbiased.num_rows,), Schema.of(unbiased)
+    before = [
+        pa.array(np.broadcast_to(numbers, shape), from_pandas=True)
+        for numbers in processed.values()
+    ]
+    # What was released as the value is the unbiased one here; the rest keeps its name.
+    released = [one for one in schema.figures if one.role != "note"]
+    notes = [one for one in schema.figures if one.role == "note"]
+    beside = [UNBIASED_VALUE if one.role == "value" else one for one in released]
+    figures = (*processed, *beside, VALUE_IS, *notes)
+    arrays = [
+        *(unbiased[column.name] for column in schema.labels),
+        *before,
+        *(unbiased[column.name] for column in released),
+        constant_text(label, unbiased.num_rows),
+        *(unbiased[column.name] for column in notes),
+    ]
+    columns = (*apart_from(schema.labels, figures), *figures)
+    fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]
+    return pa.table(arrays, schema=pa.schema(fields, metadata=said_of(label, steps)))
+
+
+# ---- What the rows of tables in one file count: tables.json.
+#
+# labels  for each attribute as tables have it, the columns that say what a cell counts: name, role,
+#         meaning, …, and `texts`, one for each value or group
+# tables  of every table, also those in files of their own, its attributes by their places in labels
+
+
+LAYOUT = "tables.json"
+
+
+def figures_in_one_file(method: Method | None) -> tuple[Column, ...]:
+    """The figures of processed tables in one file; all others follow from them."""
+    of_model = (MODEL_ERROR,) if method == "smooth" else ()
+    return (PROCESSED_VALUE, *of_model, UNBIASED_VALUE, RELEASED[1])
+
+
+def write_layout(folder: Path, workload: Workload, positions: Sequence[int]) -> None:
+    """Write what the rows of these tables of a workload count."""
+    labels = LabelsOfBases(workload)
+    stated = [
+        [
+            {**{name: fact for name, fact in vars(column).items() if fact}, "texts": texts}
+            for column, texts in ((column, texts.to_pylist()) for column, texts in labels.of(basis))
+        ]
+        for basis in range(len(workload.attribute_bases))
+    ]
+    bases, orders = workload.attribute_basis_index, workload.orders.tolist()
+    tables = [bases[position, : orders[position]].tolist() for position in positions]
+    text = json.dumps({"labels": stated, "tables": tables}, ensure_ascii=False)
+    (folder / LAYOUT).write_text(f"{text}\n", encoding="utf-8", newline="\n")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Layout:
+    """What the rows of all tables of a folder count, and which of them are in one file."""
+
+    labels: Sequence[Labels]
+    tables: Sequence[Sequence[int]]
+
+    @classmethod
+    def read(cls, folder: Path) -> "_Layout":
+        """Raises one of `UNREADABLE`."""
+        stated = loads((folder / LAYOUT).read_text(encoding="utf-8"))
+        labels = [
+            [
+                (
+                    Column(**{name: fact for name, fact in one.items() if name != "texts"}),
+                    pa.array(one["texts"], pa.string()),
+                )
+                for one in columns
+            ]
+            for columns in stated["labels"]
+        ]
+        tables = [[range(len(labels))[index] for index in table] for table in stated["tables"]]
+        return cls(labels, tables)
+
+    def names(self, position: int) -> tuple[str, ...]:
+        return tuple(self.labels[index][0][0].attribute for index in self.tables[position])
+
+    def shape(self, position: int) -> list[int]:
+        return [len(self.labels[index][0][1]) for index in self.tables[position]]
+
+    @cached_property
+    def packed(self) -> np.ndarray:
+        """The tables that are in one file, ascending: int64[m]."""
+        sizes = [prod(self.shape(position)) for position in range(len(self.tables))]
+        return np.flatnonzero(np.array(sizes) <= MOST_CELLS)
 
 
 # ---- A new folder of tables: complete or not at all.

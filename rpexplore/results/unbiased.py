@@ -32,7 +32,6 @@ from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate, PartReader
 from rpexplore.releases.measurement import measured_shape
-from rpexplore.releases.packed_tables import Figures
 from rpexplore.releases.residual_files import residual_files
 from rpexplore.releases.table_cells import (
     Labels,
@@ -49,6 +48,7 @@ from rpexplore.results.measurement_source import (
     label_of_sources,
     spent,
 )
+from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -337,12 +337,14 @@ class Estimates(PartReader):
         indices = self.domain.positions(attributes)
         return self._estimate(indices).cells([self._labels[index] for index in indices])
 
-    def figures_of(self, attributes: AttributeSet) -> Figures:
-        """The values and standard errors of a table, and which cells no record can be in."""
+    def figures_of(
+        self, attributes: AttributeSet
+    ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
+        """Values and standard errors of a table, and which cells no record can be in."""
         indices = self.domain.positions(attributes)
         estimate = self._estimate(indices)
         impossible = impossible_answers(self.domain, indices, [None] * len(indices))
-        return estimate.values, np.sqrt(estimate.noise.variances), impossible
+        return (estimate.values, np.sqrt(estimate.noise.variances)), impossible
 
     def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
         """`cells` as a DataFrame, by names or by one collection of names."""
@@ -408,6 +410,13 @@ def positions_of_counts(tables: TableRelease | Estimates) -> list[int]:
         for position, names in enumerate(tables.table_names)
         if not amounts.intersection(names)
     ]
+
+
+def workload_of(tables: TableRelease | Estimates) -> Workload:
+    """The tables that there are, in their order."""
+    if isinstance(tables, Estimates):
+        return Workload.of(tables.domain, tables.table_names)
+    return tables.plan.workload
 
 
 def several_levels(column: str) -> ReleaseError:

@@ -9,10 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from rpexplore.analysis.rule_targets import RuleTargets
+from rpexplore.analysis.sufficient_budgets import TARGET_LOSS
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import plural
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning import planner
+from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.areas.area_plan import AreaPlan, with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.counts import QueryPlan
@@ -172,6 +175,23 @@ def solve_counts(
             )
 
         return solve(None) if budget is None else solution_keeping(budget, solve)
+
+
+def solve_adaptive(
+    tables: Workload, budget: Budget, records: int, on_progress: Progress
+) -> AdaptivePlan:
+    on_progress("Planning", 0.0)
+    with plan_solved("adaptive", len(tables)):
+        return adaptive_plan(tables, budget=budget, expected_records=records)
+
+
+def solve_for_rule(ruled: RuleTargets, uniform_reference: bool, on_progress: Progress) -> Optimum:
+    return planner.optimum(
+        ruled.workload,
+        loss=TARGET_LOSS,
+        uniform_reference=uniform_reference,
+        on_progress=on_progress,
+    )
 
 
 # ---- What was found, as a part of a plan at any budget.

@@ -27,6 +27,7 @@ from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.releases.table_cells import CsvWriter, csv_decimals, label_columns, table_of_cells
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.combination import write_combined
+from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.workbook import write_workbook
 from tests.benchmarks.measure import Row, once, peak_gigabytes, process_seconds
 from tests.published import figures
@@ -230,6 +231,25 @@ def combining_of_small_tables() -> list[Row]:
     ]
 
 
+def postprocessing_of_small_tables() -> list[Row]:
+    """Whole numbers for 4,526 tables of at most three of 30 attributes of size 10."""
+    plan = small_tables([10] * 30)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data = mock_records(folder / "records.parquet", plan.domain, 50_000)
+        done = release(plan, data, folder / "out")
+        floor, _ = once(lambda: [item.read() for item in done.items], time.process_time)
+        start = time.process_time()
+        postprocess(done, folder / "whole", rounded=True)
+        seconds = time.process_time() - start
+        n_files = sum(path.is_file() for path in (folder / "whole").rglob("*"))
+    return [
+        ("small tables in whole numbers, ms of processor time a table", seconds / 4.526, "<=", 1.2),
+        ("  times reading them", seconds / floor, "<=", 5),
+        ("  files", n_files, "<=", 4),
+    ]
+
+
 def answers_of_releases() -> list[Row]:
     """Answers by three attributes from a release of 576 tables, and one of 4,526."""
     seconds = []
@@ -328,6 +348,7 @@ CASES: list[Callable[[], list[Row]]] = [
     csv_of_tables,
     writing_of_small_tables,
     combining_of_small_tables,
+    postprocessing_of_small_tables,
     answers_of_releases,
     workbook_of_small_tables,
     parquet_of_many_cells,

@@ -43,7 +43,7 @@ def test_a_project_outlives_the_server_and_a_forgotten_address(context, tmp_path
         expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
         expect(page.get_by_text("ε = 2 at δ")).to_be_visible()
         go_to(page, "Tables")
-        expect(page.get_by_text("67 tables to measure")).to_be_visible()
+        expect(page.get_by_text("67 noisy measurements")).to_be_visible()
         go_to(page, "Plan")
         set_budget(page, "0.321")
         query = page.url.partition("?")[2]

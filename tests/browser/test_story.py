@@ -108,7 +108,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     # Workload: all tables up to three attributes, those with age three times as important.
     go_to(page, "Tables")
     fill(page, "Attributes in a table, at most", "3")
-    expect(page.get_by_text("26 tables to measure")).to_be_visible()
+    expect(page.get_by_text("26 noisy measurements")).to_be_visible()
     open_part(page, "Weights and targets of single tables")
     option = page.get_by_role("option", name="age", exact=True)
     for _ in range(20):  # until the list stays open: a redrawn page closes it
@@ -219,6 +219,8 @@ def test_areas_are_found_again_after_a_reload(page):
     expect(metric(page, "Areas")).to_contain_text("24,939")
 
 
+# By day tests/pages type into grids, as the browser would report it.
+@pytest.mark.nightly
 def test_a_grid_cell_is_typed(page):
     """The editors draw on a canvas that only a real browser has."""
     go_to(page, "Data")

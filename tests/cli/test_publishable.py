@@ -7,6 +7,7 @@ import pytest
 from tests.cli.program import BUDGET
 
 
+@pytest.mark.nightly
 def test_show_forecasts_tables_as_the_forecast_does(planned):
     facts = planned.json("show", "plan.json", "--expected-count", "90")["forecast"]
     made = planned.json("forecast", "plan.json", "--expected-count", "90")

@@ -481,6 +481,7 @@ def test_a_ledger_in_postgresql_is_made_used_and_told_without_its_password(
         assert not [one for one in files if text.encode() in one]
 
 
+@pytest.mark.nightly
 def test_a_schema_may_bear_the_name_of_its_file(planned, monkeypatch):
     with duckdb.connect("survey.duckdb") as connection:
         connection.execute("CREATE SCHEMA survey.survey")

@@ -86,8 +86,8 @@ def slow(monkeypatch) -> threading.Event:
         on_progress("", 1.0)
         return read_column_values(path, names)
 
-    monkeypatch.setattr("pages.components.codebook.file_columns.read_column_values", waiting)
-    monkeypatch.setattr("pages.components.codebook.file_columns.PATIENCE", 0.2)
+    monkeypatch.setattr("pages.components.codebook.files.read_column_values", waiting)
+    monkeypatch.setattr("pages.components.codebook.files.PATIENCE", 0.2)
     return go_on
 
 
@@ -120,8 +120,8 @@ def test_a_reading_cancelled_after_its_last_note_changes_nothing(app, small, dat
         assert go_on.wait(20)
         return read_column_values(path, names)
 
-    monkeypatch.setattr("pages.components.codebook.file_columns.read_column_values", late)
-    monkeypatch.setattr("pages.components.codebook.file_columns.PATIENCE", 0.2)
+    monkeypatch.setattr("pages.components.codebook.files.read_column_values", late)
+    monkeypatch.setattr("pages.components.codebook.files.PATIENCE", 0.2)
     session = begin_reading(app("codebook", small), data, ["sex"])
     task = session.session_state["columns task"][0]
     session.press("Cancel")

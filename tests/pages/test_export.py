@@ -65,6 +65,17 @@ def test_one_click_takes_everything(made, small):
     assert not session.code  # until the commands are to be shown
 
 
+def test_the_commands_on_the_page_are_those_of_the_bundle(made, small):
+    session, _ = opened(small.replaced(survey="Ages of the town"))
+    session.session_state["commands"] = True
+    session.run()
+    assert "--survey 'Ages of the town'" in session.code[0].value
+    with zipfile.ZipFile(BytesIO(made["plan-bundle.zip"]())) as archive:
+        commands = archive.read("commands.txt").decode()
+    assert commands.rstrip().endswith(session.code[0].value.rstrip())
+
+
+@pytest.mark.nightly
 def test_the_report_has_the_errors_of_best_guesses_for_areas_to_expect(made):
     plan = PLANS["the same"]
     session = AppTest.from_function(page, default_timeout=PATIENCE)
@@ -154,10 +165,9 @@ def test_nothing_is_made_before_it_is_asked_for(monkeypatch, many):
     def refuse(*_):
         raise AssertionError("made without being asked for")
 
-    for name in ("bundle", "report_html", "report_pdf"):
+    for name in ("bundle", "report_html", "report_pdf", "commands_of"):
         monkeypatch.setattr(bundle, name, refuse)
-    for name in ("python_script", "command_lines"):
-        monkeypatch.setattr(export, name, refuse)
+    monkeypatch.setattr(export, "python_script", refuse)
     opened(many)
 
 

@@ -5,8 +5,7 @@ import json
 import pytest
 
 import rpexplore as rp
-from pages.components.fairness.accuracy import OWN
-from pages.components.fairness.cells import CELLS_VIEW
+from pages.components.fairness.accuracy import CELLS_VIEW, OWN
 from rpexplore.analysis.measures import SCHEMES
 from rpexplore.common.text import describe_share
 from rpexplore.domain.expected_counts import ExpectedCounts

@@ -134,7 +134,7 @@ def test_undo_while_a_plan_is_made_plans_again(app, small, monkeypatch):
     monkeypatch.setattr(background, "PATIENCE", 0.1)
     session = app("workload", small)
     for _ in range(50):
-        if "to measure" in plain(session.texts("caption")):
+        if "noisy measurements" in plain(session.texts("caption")):
             break
         session.run()
     monkeypatch.setattr(planner, "optimum", slow)
@@ -144,7 +144,7 @@ def test_undo_while_a_plan_is_made_plans_again(app, small, monkeypatch):
     may_go_on.set()
     for _ in range(50):
         session.run()
-        if "to measure" in plain(session.texts("caption")):
+        if "noisy measurements" in plain(session.texts("caption")):
             break
     assert not session.error
-    assert "; 4 tables to measure" in plain(session.texts("caption"))
+    assert ", computed from 4 noisy measurements" in plain(session.texts("caption"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from pages.components.queries.additions import RANGES, TABLES
+from pages.components.queries.list import RANGES, TABLES
 from pages.components.queries.preset_dialog import QUERIES as QUERIES_OF_PRESET
 from pages.components.queries.preset_dialog import TABLES as TABLES_OF_PRESET
 from pages.components.shared.session import kept_name

@@ -30,6 +30,7 @@ def dry_run(session):
     return session.run()
 
 
+@pytest.mark.nightly
 def test_a_folder_is_released_and_its_ledger_lies_beside_it(app, records, tmp_path):
     halves = records.read_text().splitlines(keepends=True)
     folder = tmp_path / "parts"

@@ -228,6 +228,7 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     assert not session.dataframe
 
 
+@pytest.mark.nightly
 def test_questions_are_answered_from_the_tables_or_by_a_model(app, released, monkeypatch):
     monkeypatch.setattr(questions, "_POPULATION", 2_000)
     session = opened(app, released["all"])
@@ -249,6 +250,7 @@ def test_questions_are_answered_from_the_tables_or_by_a_model(app, released, mon
     assert not session.exception
 
 
+@pytest.mark.nightly
 def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monkeypatch):
     files, draw = {}, st.download_button
     monkeypatch.setattr(
@@ -342,6 +344,7 @@ def test_a_crosstab_has_totals_shares_and_what_is_publishable(app, released):
     assert "table$cv <= 0.3" in session.code[1].value
 
 
+@pytest.mark.nightly
 def test_bars_side_by_side_of_a_fixed_value(app, released):
     session = look(opened(app, released["one"]), ["age", "sex", "region"], "Bars")
     session.selectbox(key="bars beside age of ['sex', 'region']").set_value("sex").run()
@@ -360,6 +363,7 @@ def test_bars_side_by_side_of_a_fixed_value(app, released):
     check_charts(session)
 
 
+@pytest.mark.nightly
 def test_a_heat_map_of_counts_and_of_reliability(app, released):
     session = look(opened(app, released["all"]), ["age", "region"], "Heat map")
     frame = TableRelease.load(released["all"]).table(["age", "region"])

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from pages.components.fairness.cells import CELLS_VIEW
+from pages.components.fairness.accuracy import CELLS_VIEW
 from rpexplore.analysis.measures import SCHEMES
 from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
@@ -37,6 +37,7 @@ def solved():
 # ---- Fairness
 
 
+@pytest.mark.nightly
 def test_one_control_says_which_cell_all_views_are_about(app, solved):
     cell = "largest"
     session = app("fairness", SCENARIO.replaced(expected=ExpectedCounts.of_total(2000)))

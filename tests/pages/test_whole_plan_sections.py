@@ -125,6 +125,7 @@ ALONE = [
 ]
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("asked", ALONE, ids=lambda asked: asked.name)
 def test_one_section_alone_is_planned_and_released(app, tmp_path, asked):
     whole = asked.plan()

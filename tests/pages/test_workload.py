@@ -381,7 +381,7 @@ def test_what_cannot_be_planned_is_said_before_it_is_tried(app, monkeypatch):
     session = app("workload", of_sizes(*[2] * 8, order=8))
     (error,) = session.texts("error")
     assert "too much to plan" in error
-    assert "to measure" not in said(session)
+    assert "noisy measurement" not in said(session)
     assert weights(session).data_editor[0].value["error"].isna().all()
     session.press("Keep tables of at most 3 attributes")  # 1 + 8·2 + 28·4 + 56·8 = 577
     assert not session.error

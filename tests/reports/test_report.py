@@ -52,6 +52,15 @@ def groups() -> Page:
 # ---- what it says
 
 
+@pytest.mark.parametrize(("noun", "whom"), [("records", "households"), ("flats", "flats")])
+def test_the_forecast_is_of_what_a_record_is_else_of_who_is_protected(noun, whom):
+    tables = rp.Workload.all_of_order(rp.Domain.from_sizes({"age": 3}), 1)
+    budget = rp.Budget(rho="0.5", max_records_per_person=2, unit_noun="household")
+    plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=budget)
+    made = str(report(plan, record_noun=noun, expected=ExpectedCounts.of_total(900)))
+    assert {*re.findall(r"of (\w+) in good cells", made)} == {whom}
+
+
 BY_DAY = {"groups", "hostile", "own", "targets", "hostile basis_choices"}
 
 
@@ -337,6 +346,7 @@ def test_a_table_of_very_many_cells_has_a_report():
     assert "about 10^36 cells" in Page(html(report(plan))).text
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("n_attributes", "n_tables"), [(32, "5,489"), pytest.param(60, "36,051", marks=nightly)]
 )

@@ -3,14 +3,20 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import pandas as pd
 import streamlit as st
 
-from pages.components.areas.source import READING, choose_areas, levels, tables_view
-from pages.components.areas.study import HERE, change_study, file_is_missing, study
+from pages.components.areas.study import (
+    HERE,
+    READING,
+    change_study,
+    choose_areas,
+    file_is_missing,
+    levels,
+    study,
+    tables_view,
+)
 from pages.components.plan.objective import weighting_input
-from pages.components.shared.area_shapes import shapes_of
-from pages.components.shared.area_walk import looked_into, way_down, way_up
+from pages.components.shared.area_walk import looked_into, shapes_of, way_down, way_up
 from pages.components.shared.background import follow_begun, worked_out
 from pages.components.shared.charts import (
     chart_with_numbers,
@@ -29,7 +35,6 @@ from pages.components.shared.inputs import tabs
 from pages.components.shared.session import (
     bound,
     change_fields,
-    current,
     escaped,
     kept,
     show_messages,
@@ -53,10 +58,9 @@ from rpexplore.analysis.area_forecast import (
 )
 from rpexplore.analysis.area_levels import beside_shares_by_level
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.processes import Progress
+from rpexplore.analysis.published_lines import NO_FORECAST_OF_SUMS
 from rpexplore.common.text import capitalised, count_of, number_text, rounded
 from rpexplore.domain.expected_counts import MAX_COUNT, ExpectedCounts
-from rpexplore.errors import RpexploreError
 from rpexplore.figures.areas import (
     ACCURACY_COLUMNS,
     AREA_COLUMNS,
@@ -207,7 +211,7 @@ def _targets(planned: AreaPlan) -> None:
 
 def _shares(planned: AreaPlan) -> None:
     st.subheader("Beside shares of the budget by level")
-    beside = worked_out(_beside, planned, by=(planned,))
+    beside = worked_out(beside_shares_by_level, planned)
     if beside is not None:
         st.markdown(escaped(describe_shares(beside)))
         listing(*shares_listed(beside), "The plan beside shares of the budget by level")
@@ -217,11 +221,6 @@ def _shares(planned: AreaPlan) -> None:
             "share of it. Compared only where all areas of a level have the same tables, as they "
             "always do on this page."
         )
-
-
-def _beside(planned: AreaPlan, on_progress: Progress) -> pd.DataFrame:
-    on_progress("Planning with shares by level", 0.0)
-    return beside_shares_by_level(planned, on_progress=on_progress)
 
 
 # ---- How good tables in areas will be, by level, where it is known how many records there are.
@@ -234,9 +233,7 @@ def forecast_of_areas(planned: AreaPlan) -> None:
     """People, cells and tables by level, and in small areas; or a field for the number."""
     st.subheader("Is that accurate enough?")
     if planned.workload.tables.has_amounts.all():
-        st.caption(
-            "Sums and weighted counts cannot be forecast, as nothing is known of what is summed."
-        )
+        st.caption(NO_FORECAST_OF_SUMS)
         return
     _total_input()
     area_totals_input(planned)
@@ -274,16 +271,6 @@ def _total_input() -> None:
             take,
         ),
     )
-
-
-def expected_in_areas(planned: AreaPlan) -> ExpectedCounts | None:
-    """The scenario's expected counts where they fit the plan's attributes, or its areas' own."""
-    opened, expected = study(), current().expected
-    try:
-        fitting = None if expected is None else expected.fitted(planned.domain)
-    except RpexploreError:
-        fitting = None
-    return fitting or (None if opened is None else opened.expected)
 
 
 # ---- Fairness by area: a tree that is walked down, and the least accurate areas of a level.

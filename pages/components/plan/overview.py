@@ -1,25 +1,41 @@
-"""Which tables are good enough on the Plan page: squares or bars, and the one that is opened."""
+"""Which tables are good enough on the Plan page, and what would make the opened one good."""
+
+from dataclasses import replace
 
 import streamlit as st
 from streamlit.components.v2 import component
 
 from pages.components.plan.headline import former_plan
-from pages.components.plan.suggestions import suggested
+from pages.components.shared.background import worked_out
 from pages.components.shared.charts import listing
 from pages.components.shared.expected_counts import forecast_in_areas, show_forecast
-from pages.components.shared.session import attempt, current, escaped, kept
+from pages.components.shared.session import (
+    attempt,
+    change,
+    current,
+    escaped,
+    kept,
+    say,
+    show_messages,
+)
+from pages.components.shared.solutions import budget_of_whole
 from rpexplore.analysis.area_forecast import levels_for_reading
 from rpexplore.analysis.explanation import describe_former, explanation
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.good_tables import Mark, marks, marks_of_items, matrix_of, worst_first
+from rpexplore.analysis.ranges import range_columns
+from rpexplore.analysis.suggestions import Proposal, suggestions
 from rpexplore.analysis.typical_counts import TypicalCounts, typical_counts
-from rpexplore.common.text import rounded
+from rpexplore.common.text import describe_share, rounded
 from rpexplore.figures.chart import columns_of
 from rpexplore.figures.good_tables import CSS, SCRIPT, bars, squares, typical_table
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.part_plan import Z_95, PartPlan
 from rpexplore.planning.plan import TITLES, Plan
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_changes import changed_by
+from rpexplore.workload.rules import PEOPLE
 from rpexplore.workload.table_text import title_of
 
 # ---- Which tables are good enough: one number of attributes, or another part of the plan.
@@ -190,3 +206,76 @@ def explained(planned: TablePlan, table: int, former: TablePlan | None) -> None:
         columns_of(frame.filter(["measured", "sigma", "share", "tables", "budget_share"])),
         "The parts of the variance of the table",
     )
+
+
+# ---- What would make a table good enough: proposals on the Plan page, each applied with one click.
+
+
+_SUGGESTIONS = "suggestions"
+
+
+def suggested(planned: TablePlan, table: int, made: Forecast | None) -> None:
+    """The proposals for a table, the best first; judged by a rule about its people, if one is."""
+    show_messages(_SUGGESTIONS)
+    if made is None or made.drawn is None:
+        if current().expected is None:
+            st.caption("With expected counts, you see here what would make the table good enough.")
+        return
+    limit, share = made.limit, made.share
+    for rule in made.rules:
+        if rule.of == PEOPLE and table in rule.places(planned.workload):
+            limit, share = float(rule.cv), float(rule.share)
+    attributes = planned.workload.tables[table]
+    made_for = planned, made.drawn, limit, share, (attributes,), 1, made.survey
+    suggested = worked_out(suggestions, *made_for)
+    if suggested is None:
+        return
+    (found,) = suggested
+    if found.people.low >= share:
+        st.caption("The table meets the rule already.")
+        return
+    st.caption(
+        f"Wanted: {describe_share(share)} of {escaped(made.whom)} in good cells. At the same "
+        "budget, unless a larger one is named."
+    )
+    for number, proposal in enumerate(found.proposals):
+        text, button = st.columns([5, 1], vertical_alignment="center")
+        text.markdown(escaped(proposal.text(made.whom)))
+        button.button("Apply", key=f"apply {number}", on_click=_apply_proposal, args=(proposal,))
+
+
+def _apply_proposal(proposal: Proposal) -> None:
+    wanted = proposal.change
+
+    def changed() -> Scenario:
+        if wanted.budget is None:
+            return changed_by(current(), wanted)
+        return changed_by(
+            current(), replace(wanted, budget=budget_of_whole("tables", wanted.budget))
+        )
+
+    if change(_SUGGESTIONS, changed):
+        say(_SUGGESTIONS, "success", f"Applied: {wanted.text}. Undo takes it back.")
+
+
+# ---- The figures of the forecast by number of attributes and by group, on the Plan page.
+
+
+_NOT_BY_GROUP = "of all"
+
+
+def by_size_and_group(made: Forecast) -> None:
+    """The figures by number of attributes, and by the values of an attribute."""
+    st.dataframe(
+        range_columns(kept(made.by_order), "attributes", "meeting", made.whom),
+        hide_index=True,
+        alt="Forecast by number of attributes",
+    )
+    planned = made.tables_of_plan
+    names = [_NOT_BY_GROUP, *(planned.domain.names[index] for index in planned.workload.used)]
+    chosen = st.selectbox("Who loses most: by the values of", names, key="forecast by")
+    if chosen != _NOT_BY_GROUP:
+        frame = attempt(lambda: kept(made.by_group, chosen))
+        if frame is not None:
+            shown = range_columns(frame, "value", "count", made.whom)
+            st.dataframe(shown, hide_index=True, alt=f"Forecast by {chosen}")

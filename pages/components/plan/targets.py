@@ -35,7 +35,7 @@ def required_targets_can_be_met() -> bool:
     loss = current().loss
     if not loss.meets_required_targets:
         return True
-    explanation = _explanation(required_only=True)
+    explanation = explanation_of_targets(required_only=True)
     if explanation is None:
         return False
     if explanation.is_within:
@@ -115,11 +115,11 @@ def _budget_for_targets() -> None:
             "can be worked out once they are required (on the Tables page), or every table has one."
         )
         return
-    if explanation := _explanation(objective.meets_required_targets):
+    if explanation := explanation_of_targets(objective.meets_required_targets):
         _binding_targets(explanation, objective)
 
 
-def _explanation(required_only: bool) -> BudgetExplanation | None:
+def explanation_of_targets(required_only: bool) -> BudgetExplanation | None:
     """The smallest budget for targets, and what it means; None, and the page says why, without."""
     minimum, budget = minimum_budget_for_targets(required_only), part_budget("tables")
     return minimum and attempt(

@@ -4,10 +4,15 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.queries.additions import count_builder, many_at_once
-from pages.components.queries.list import HERE, own_attributes, query_list
+from pages.components.queries.list import (
+    HERE,
+    count_builder,
+    many_at_once,
+    own_attributes,
+    query_list,
+)
 from pages.components.shared.background import worked_out
-from pages.components.shared.charts import chart_with_numbers, metrics, numbers
+from pages.components.shared.charts import chart_with_numbers, folded, metrics, numbers
 from pages.components.shared.inputs import tabs
 from pages.components.shared.session import (
     attempt,
@@ -61,7 +66,7 @@ def counts_editor(planned: QueryPlan | None) -> None:
             query_list()
             if current().query_list is not None:
                 objective_inputs()
-            many_at_once()
+            folded("Many at once, or a CSV file", "query files", many_at_once)
         answer = st.container(key="answer")
     stated = current().query_list
     with answer:

@@ -119,7 +119,7 @@ def approvals_input(form: ReleaseForm, account: Account) -> tuple[Approval, ...]
                 "Leave out",
                 key=f"leave out {approval.sha256}",
                 on_click=_leave_out,
-                args=(approval,),
+                args=(approval.sha256,),
             )
         if given:
             st.caption(describe_checks(most_demanded(demands)))
@@ -141,5 +141,5 @@ def _take(plan_sha256: str) -> None:
             held[approval.sha256] = approval
 
 
-def _leave_out(approval: Approval) -> None:
-    held_approvals().pop(approval.sha256, None)
+def _leave_out(sha256: str) -> None:
+    held_approvals().pop(sha256, None)

@@ -7,10 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.areas.plan import expected_in_areas
 from pages.components.plan.results import last_rehearsal
 from pages.components.release.form import given_approvals
 from pages.components.shared.background import worked_out
+from pages.components.shared.charts import folded
 from pages.components.shared.expected_counts import known_area_totals
 from pages.components.shared.files import Content, download
 from pages.components.shared.inputs import revision
@@ -25,13 +25,13 @@ from pages.components.shared.session import (
 )
 from pages.components.shared.texts import values_from_records_warning
 from rpexplore.analysis.accuracy import csv_of_accuracy
+from rpexplore.analysis.published_lines import expected_of_plan
 from rpexplore.common.processes import Progress, in_other_process
 from rpexplore.domain.domain import except_from_records
-from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.reports import bundle, report
-from rpexplore.reports.script import RUN_COMMANDS, command_lines, parts_with_accuracy, python_script
+from rpexplore.reports.script import RUN_COMMANDS, parts_with_accuracy, python_script
 from rpexplore.results.estimates.area_guess_errors import guess_errors_of
 from rpexplore.scenarios.board_notes import SECTIONS, TEXT_LENGTH, BoardNotes
 from rpexplore.scenarios.scenario import Scenario
@@ -45,7 +45,7 @@ MANY = 10_000  # tables, whose report takes seconds
 def take_along(planned: Plan) -> None:
     """The notes for the board, which are on tables of known accuracy, and all files of a plan."""
     if planned.part("tables") is not None:
-        board_notes_input(planned)
+        folded("Notes for the board", "board notes", partial(board_notes_input, planned))
     export_section(planned, current())
 
 
@@ -62,14 +62,9 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     rehearsed = ", and what the simulation of smooth tables found" if rehearsal else ""
     approvals = given_approvals(planned)
     areas = planned.part("areas")
-    # Those of the areas count where the scenario has none of its own, or none that fit them.
-    expected = scenario.expected
-    if areas is not None and (expected is None or planned.part("tables") is None):
-        expected = expected_in_areas(areas)
     totals = None if areas is None else known_area_totals(areas)
     known = None if totals is None else totals.totals
-    if totals is not None and expected is None:
-        expected = ExpectedCounts.of_total(totals.number)
+    expected = expected_of_plan(planned, scenario, totals)
     guesses = kept(guess_errors_of, planned, expected, scenario.cv_limit, known)
     key = (planned, scenario, rehearsal, approvals, expected, totals)
     contents = (*key[:-1], guesses, totals)
@@ -129,17 +124,12 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
             "The attributes and their values, for the command line.",
             lambda: domain.text("codebook.json"),
         )
-    shown = st.expander("The same from the command line", key="commands", on_change="rerun")
-    if shown.open:
-        with shown:
-            st.caption("In a folder with the files from the button above.")
-            files = tuple(bundle.approval_files(approvals))
-            write = partial(command_lines, planned, scenario, rehearsal is not None, files)
-            st.code(
-                write(expected=expected, has_area_totals=totals is not None),
-                language="bash",
-                wrap_lines=True,
-            )
+
+    def command_lines() -> None:
+        st.caption("In a folder with the files from the button above.")
+        st.code(bundle.commands_of(*key), language="bash", wrap_lines=True)
+
+    folded("The same from the command line", "commands", command_lines)
 
 
 def piece(
@@ -161,12 +151,10 @@ def piece(
 
 def _made(name: str, key: tuple, make: Callable[[], Content], disabled: bool) -> Content | None:
     """What `make` returns, once its button was pressed; until then the button."""
-
-    def request() -> None:
-        st.session_state[f"requested {name}"] = key
-
+    request = {f"requested {name}": key}
     if st.session_state.get(f"requested {name}") != key:
-        st.button(f"Make {name}", on_click=request, disabled=disabled)
+        update = st.session_state.update
+        st.button(f"Make {name}", on_click=update, args=(request,), disabled=disabled)
         return None
     return worked_out(_make, name, make, slot=name, by=key)
 
@@ -184,49 +172,45 @@ HERE = "board"
 def board_notes_input(planned: Plan) -> None:
     """Comments, questions and decision, kept with the scenario and printed in its report."""
     notes = current().board
-    shown = st.expander("Notes for the board", key="board notes", on_change="rerun")
-    if not shown.open:
-        return
 
     def decide(text: str) -> None:
         _change(decision=text, decided_on=planned.sha256)
 
-    with shown:
-        st.caption(
-            "Printed in the report and saved with the scenario. The report has lines to fill in by "
-            "hand for a decision and names that are left empty."
-        )
-        heading = st.selectbox(
-            "Section to comment on",
-            SECTIONS,
-            key="commented section",
-            persist_state="session",
-            format_func=lambda name: f"{name} ✓" if notes.comment(name) else name,
-        )
-        st.text_area(
-            f"Comment on {heading}",
-            max_chars=TEXT_LENGTH,
-            **bound(
-                f"comment on {heading}",
-                notes.comment(heading),
-                lambda text: _change(comments=notes.with_comment(heading, text).comments),
-            ),
-        )
-        _lines_input("Open questions, one a line", "questions", notes)
-        st.text_area(
-            "Decision",
-            max_chars=TEXT_LENGTH,
-            help="Kept with the plan that it is on. If the plan changes later, the report says "
-            "that the decision is on another one.",
-            **bound("decision", notes.decision, decide),
-        )
-        _lines_input(
-            "Decided by: name, role and date, one a line",
-            "decided_by",
-            notes,
-            placeholder="A. Miller, chair, 2026-11-20",
-        )
-        show_messages(HERE)
+    st.caption(
+        "Printed in the report and saved with the scenario. The report has lines to fill in by "
+        "hand for a decision and names that are left empty."
+    )
+    heading = st.selectbox(
+        "Section to comment on",
+        SECTIONS,
+        key="commented section",
+        persist_state="session",
+        format_func=lambda name: f"{name} ✓" if notes.comment(name) else name,
+    )
+    st.text_area(
+        f"Comment on {heading}",
+        max_chars=TEXT_LENGTH,
+        **bound(
+            f"comment on {heading}",
+            notes.comment(heading),
+            lambda text: _change(comments=notes.with_comment(heading, text).comments),
+        ),
+    )
+    _lines_input("Open questions, one a line", "questions", notes)
+    st.text_area(
+        "Decision",
+        max_chars=TEXT_LENGTH,
+        help="Kept with the plan that it is on. If the plan changes later, the report says "
+        "that the decision is on another one.",
+        **bound("decision", notes.decision, decide),
+    )
+    _lines_input(
+        "Decided by: name, role and date, one a line",
+        "decided_by",
+        notes,
+        placeholder="A. Miller, chair, 2026-11-20",
+    )
+    show_messages(HERE)
 
 
 def _lines_input(label: str, field: str, notes: BoardNotes, placeholder: str = "") -> None:

@@ -9,16 +9,17 @@ import streamlit as st
 from pages.components.shared.expected_counts import adaptive_plan_of_scenario, forecast
 from pages.components.shared.files import upload
 from pages.components.shared.session import (
+    accepted,
     attempt,
     bound,
     current,
     escaped,
     kept,
-    say,
     show_messages,
 )
 from pages.components.shared.solutions import NO_PLAN, whole_plan
 from rpexplore.analysis.adaptive import NOTHING_PROMISED
+from rpexplore.common.files import utf8_text
 from rpexplore.data.source import Source
 from rpexplore.errors import PlanError, RpexploreError
 from rpexplore.planning.adaptive import AdaptivePlan
@@ -101,7 +102,9 @@ def _with_forecast(planned: Plan) -> Plan | None:
     None while the forecast is made, or where there is none, which the page explains.
     """
     tables = planned.part("tables")
-    if tables is None or attempt(lambda: current().public_tables) is None:
+    if tables is None or tables.workload.has_amounts.all():
+        return planned
+    if attempt(lambda: current().public_tables) is None:
         return planned
     if not st.checkbox(
         "Keep the forecast in the plan",
@@ -141,27 +144,18 @@ def adaptive_plan_input() -> AdaptivePlan | None:
         if held is not None:
             name, plan = held
             st.markdown(f"**{escaped(name)}**, SHA-256 `{plan.sha256}`")
-            st.button("Back to the plan of the scenario", on_click=_forget)
+            st.button(
+                "Back to the plan of the scenario",
+                on_click=st.session_state.pop,
+                args=(_FILE, None),
+            )
     return adaptive_plan_of_scenario() if held is None else held[1]
 
 
 def _take(content: bytes, name: str) -> None:
-    try:
-        st.session_state[_FILE] = name, _read(content, name)
-    except RpexploreError as error:
-        say(HERE, "error", error.on_screen())
-
-
-def _read(content: bytes, name: str) -> AdaptivePlan:
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        raise PlanError(f"{name} is not a plan file: it is no text in UTF-8.") from None
-    return AdaptivePlan.parse(text, name)
-
-
-def _forget() -> None:
-    st.session_state.pop(_FILE, None)
+    plan = accepted(HERE, lambda: AdaptivePlan.parse(utf8_text(content, name, PlanError), name))
+    if plan is not None:
+        st.session_state[_FILE] = name, plan
 
 
 # ---- The approvals that this session was given, for runs and reports.

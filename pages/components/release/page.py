@@ -15,14 +15,17 @@ from pages.components.release.destinations import (
 )
 from pages.components.release.export import take_along
 from pages.components.release.form import ReleaseForm, plan_to_run, say_without_whole_counts
-from pages.components.release.ledger import account_view, finishing, is_paid, unfinished_runs
 from pages.components.release.progress import (
+    account_view,
     dry_run_button,
     finished_release,
+    finishing,
     inputs_after_dry_run,
+    is_paid,
     release_in_progress,
     released_pilot,
     run_elsewhere,
+    unfinished_runs,
 )
 from pages.components.release.records import (
     count_impossible_input,

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from pages.components.results.browser import browse_table
@@ -209,7 +208,7 @@ def _sums(results: AreaResults) -> None:
     if not lists:
         return
     by = (results, table, typed, None if file is None else file.getvalue())
-    sums = worked_out(_sums_of, results, lists, table, by=by)
+    sums = worked_out(sums_of_areas, results.release, lists, *table, doing="Adding up areas", by=by)
     if sums is None:
         return
     labels = {name: Column(name, "name") for name in sums if name not in _SUM_COLUMNS}
@@ -225,16 +224,6 @@ def _lists(results: AreaResults, typed: str, file: Any) -> dict[str, Iterable[Ar
     if file is not None:
         lists.update(kept(lists_of_areas, results.tree, file.name, file.getvalue()))
     return lists
-
-
-def _sums_of(
-    results: AreaResults,
-    lists: dict[str, Iterable[AreaName]],
-    table: Table,
-    on_progress: Progress,
-) -> pd.DataFrame:
-    on_progress("Adding up areas", 0.0)
-    return sums_of_areas(results.release, lists, *table)
 
 
 def _whole_counts(results: AreaResults, field: str) -> None:

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components.results.area_map import map_view
 from pages.components.results.crosstab import crosstab_view
 from pages.components.results.source import is_of_current
-from pages.components.results.views import bar_view, heat_view, list_view
+from pages.components.results.views import bar_view, heat_view, list_view, map_view
 from pages.components.shared.charts import numbers
 from pages.components.shared.inputs import number_field
 from pages.components.shared.session import current, escaped, kept

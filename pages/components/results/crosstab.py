@@ -43,7 +43,7 @@ def crosstab_view(
         return
     down, across = axes[:1], axes[1] if len(axes) > 1 else None
     by = (results, down, across, tuple(levels.items()), tuple(fixed.items()))
-    table = kept(_crosstab, results, down, across, levels, fixed, by=by)
+    table = kept(crosstab, results, down, across, by=by, levels=levels, fixed=fixed)
     table = table.with_sampling(publication.sampling)
     with figures:
         shown = _as_chosen(table, publication)
@@ -67,16 +67,6 @@ def show(table: Crosstab, publication: Publication, caption: str, remark: str = 
         f"{html_of(table, publication, caption)}</div>"
     )
     st.caption(escaped(" ".join(filter(None, [*legend(table, publication), remark]))))
-
-
-def _crosstab(
-    results: ShownTables,
-    down: list[str],
-    across: str | None,
-    levels: dict[str, str],
-    fixed: dict[str, int],
-) -> Crosstab:
-    return crosstab(results, down, across, levels=levels, fixed=fixed)
 
 
 def _axes(results: ShownTables, attributes: tuple[str, ...]) -> list[str]:

@@ -1,6 +1,7 @@
 """Results: look at what was released, and make other tables of it."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import streamlit as st
 
@@ -12,7 +13,6 @@ from pages.components.results.files import (
     reading_code,
     workbook_download,
 )
-from pages.components.results.forecast import beside_forecast
 from pages.components.results.postprocess import (
     HERE,
     POSTPROCESSING,
@@ -21,7 +21,6 @@ from pages.components.results.postprocess import (
     postprocessing,
     shrinkage,
 )
-from pages.components.results.question import question_box
 from pages.components.results.source import Shown, reading_choice, record_noun_of, results_source
 from pages.components.results.synthetic import (
     browse_area_records,
@@ -30,12 +29,18 @@ from pages.components.results.synthetic import (
     synthesizing_areas,
     where_records_are_made,
 )
-from pages.components.shared.background import finish, follow_begun
-from pages.components.shared.session import kept, show_messages
+from pages.components.shared.background import finish, follow_begun, worked_out
+from pages.components.shared.charts import folded
+from pages.components.shared.session import attempt, escaped, kept, show_messages
 from pages.components.shared.texts import explained_title
+from rpexplore.analysis.outcome import Outcome, outcome_columns
 from rpexplore.domain.result_schema import OWN_COUNT
+from rpexplore.domain.values import combination_from_text, example_of
+from rpexplore.releases.finished_release import Release
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.area_results import AreaResults
 from rpexplore.results.publication import Publication, sampling_of
+from rpexplore.results.synthetic.questions import ModelAnswer, Questions, describe_answer
 from rpexplore.results.unbiased import Estimates
 
 
@@ -54,7 +59,8 @@ def _tables(shown: Shown) -> None:
     """Unbiased tables, and what can be made of them."""
     publication = _browse(shown)
     question_box(shown.part, record_noun_of(shown.part), publication)
-    beside_forecast(shown.whole)
+    if isinstance(shown.whole, Release) and shown.whole.plan.forecast is not None:
+        folded("Forecast and outcome", "outcome", partial(_outcome, shown.whole))
     postprocessing(shown.part, shown.whole, shown.folder)
     synthesizing(shown.part, shown.folder)
 
@@ -142,3 +148,69 @@ _VIEWS: Mapping[str, Callable[[Shown], None]] = {
     "synthetic": _records,
     "area records": _area_records,
 }
+
+
+# ---- What came out of a release beside the forecast that its plan keeps.
+
+
+def _outcome(release: Release) -> None:
+    """Forecast and outcome by number of attributes and by table."""
+    outcome = worked_out(
+        Outcome.of,
+        release.plan,
+        release.part("tables"),
+        by=(release.plan.sha256, release.folder),
+    )
+    if outcome is None:
+        return
+    first, *others = outcome.sentences
+    st.markdown(f"**{escaped(first)}**")
+    st.caption(escaped(" ".join(others)))
+    st.dataframe(
+        outcome_columns(outcome.by_order(), "attributes", outcome.whom),
+        hide_index=True,
+        alt="Forecast and outcome by number of attributes",
+    )
+    by_table = outcome.tables()
+    if len(by_table):
+        st.dataframe(
+            outcome_columns(by_table, "table", outcome.whom),
+            hide_index=True,
+            height=260,
+            alt="Forecast and outcome of every table, that farthest below its forecast first",
+        )
+
+
+# ---- A question in words of the codebook, answered from the tables or by a model.
+
+
+def question_box(
+    tables: TableRelease | Estimates, record_noun: str, publication: Publication
+) -> None:
+    """One field for a question, and its answer with interval and label."""
+    st.subheader("Ask a question")
+    questions = kept(Questions, tables)
+    domain = tables.domain
+    used = domain.in_order({name for table in tables.table_names for name in table})
+    text = st.text_input(
+        f"How many {escaped(record_noun)} have …",
+        key="question",
+        placeholder=example_of(domain, used),
+        help="Values of any attributes of the tables, as in a condition: a value, a range, several "
+        "with commas between. Where no table has the attributes together, a model answers.",
+        persist_state="session",
+    ).strip()
+    if not text:
+        return
+    where = attempt(lambda: combination_from_text(domain, text, "question"))
+    if where is None:
+        return
+    answer = worked_out(questions.answer, text, by=(questions, text))
+    if answer is None:
+        return
+    if publication.hides(answer.value, answer.standard_error):
+        st.info("This answer is not publishable, and is left empty.")
+        return
+    st.info(f"**{escaped(describe_answer(answer, record_noun))}**", icon=":material/functions:")
+    if isinstance(answer, ModelAnswer):
+        st.caption(answer.describe())

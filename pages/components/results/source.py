@@ -1,7 +1,6 @@
 """What the Results page looks at: the release of this project, or what a folder holds."""
 
 import os
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +14,10 @@ from pages.components.shared.autosave import PARAMETER, autosaves, is_saved, ope
 from pages.components.shared.background import worked_out
 from pages.components.shared.files import finished_at, path_choice, released_folders
 from pages.components.shared.session import current, escaped, kept, project
-from rpexplore.common.processes import Progress
 from rpexplore.common.text import capitalised
 from rpexplore.domain.readings import WARNINGS
 from rpexplore.planning.plan import TITLES
-from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import MANIFEST, read_manifest
-from rpexplore.results.area_results import AreaResults
 from rpexplore.results.estimates.area_counts import KIND as WHOLE_COUNTS
 from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.results import (
@@ -79,7 +75,8 @@ def results_source() -> Shown | None:
             _note(None)
         return None
     others = tuple(released_folders().names)
-    results = worked_out(_load, folder, others, by=(folder, finished_at(folder)))
+    doing, by = f"Reading {folder.name}", (folder, finished_at(folder))
+    results = worked_out(_load, folder, others, doing=doing, by=by)
     if results is None:
         return None
     _note(folder)
@@ -102,7 +99,7 @@ def _shown(results: Any, folder: Path, top: DeltaGenerator) -> Shown:
         )
         part = kinds.get(chosen, part)
     with top:
-        _LABELS.get(part.kind, _label)(part)
+        _label(part)
     return Shown(part, results, folder)
 
 
@@ -145,8 +142,7 @@ def is_of_current(source: ShownTables) -> bool:
     return set(source.attributes) <= set(current().domain.names)
 
 
-def _load(folder: Path, others: tuple[Path, ...], on_progress: Progress) -> Any:
-    on_progress(f"Reading {folder.name}", 0.0)
+def _load(folder: Path, others: tuple[Path, ...]) -> Any:
     kind = read_manifest(folder).get("format")
     if kind == SYNTHETIC[0]:
         return SyntheticRecords.load(folder)
@@ -210,18 +206,6 @@ def reading_choice(shown: Shown) -> None:
     )
 
 
-def _way_back_to(origin: Path | None) -> None:
-    """A button that opens what processed tables or records were made of, where it is found."""
-    if origin is None:
-        return
-    st.button(
-        f"Open the source: {escaped(origin.name)}",
-        icon=":material/arrow_back:",
-        on_click=open_folder,
-        args=(origin,),
-    )
-
-
 def origin_of(results: ProcessedTables | SyntheticRecords | AreaRecords) -> Path | None:
     sources = results.manifest["sources"]
     # Beside it first, where the app proposes to make it.
@@ -230,54 +214,40 @@ def origin_of(results: ProcessedTables | SyntheticRecords | AreaRecords) -> Path
     return source_folder(sources, [*beside, *released_folders().names], kind)
 
 
-def _label(results: PartReader) -> None:
-    st.caption(escaped(capitalised(results.label)))
-
-
-def _warn(text: str) -> None:
-    st.warning(text, icon=":material/label_important:")
-
-
-def _label_of_records(records: SyntheticRecords | AreaRecords) -> None:
-    _warn(WARNINGS[records.kind])
-    _way_back_to(kept(origin_of, records))
-
-
-def _label_of_rounds(results: PartReader) -> None:
-    _warn(
-        f"**Adaptive release:** {escaped(results.label)}. To add up or compare counts, use a "
-        "release of unbiased tables."
-    )
-
-
-def _label_of_whole_counts(results: AreaResults) -> None:
-    _warn(WARNINGS["best guesses" if results.is_smooth else results.kind])
-
-
-def _label_of_processed(results: ProcessedTables) -> None:
-    said = f"{escaped(results.label)}."
-    if results.is_smooth:
+def _label(part: Any) -> None:
+    """What results are, if they are not unbiased; own counts say it beside them."""
+    if part.kind == "counts":
+        return
+    are_records = part.kind in ("synthetic", "area records")
+    if are_records:
+        said = WARNINGS[part.kind]
+    elif part.kind == "whole areas":
+        said = WARNINGS["best guesses" if part.is_smooth else part.kind]
+    elif part.kind == "rounds":
         said = (
-            f"{escaped(results.steps)}. ± in the crosstab is model-based, and nothing guarantees "
-            "it. The 95 % intervals in the list and in charts are those of the unbiased counts, "
-            "and hold whatever the model."
+            f"**Adaptive release:** {escaped(part.label)}. To add up or compare counts, use a "
+            "release of unbiased tables."
         )
-    _warn(
-        f"**Processed tables:** {said} To add up or compare counts, use the unbiased ones: of the "
-        "release, or in the list of each table."
-    )
-
-
-def _no_label(_: PartReader) -> None:
-    """Own counts say what they are beside them."""
-
-
-# What stands above results of a kind; above others how they came about.
-_LABELS: Mapping[str, Callable[[Any], None]] = {
-    "synthetic": _label_of_records,
-    "area records": _label_of_records,
-    "rounds": _label_of_rounds,
-    "whole areas": _label_of_whole_counts,
-    "processed": _label_of_processed,
-    "counts": _no_label,
-}
+    elif part.kind == "processed":
+        said = f"{escaped(part.label)}."
+        if part.is_smooth:
+            said = (
+                f"{escaped(part.steps)}. ± in the crosstab is model-based, and nothing guarantees "
+                "it. The 95 % intervals in the list and in charts are those of the unbiased "
+                "counts, and hold whatever the model."
+            )
+        said = (
+            f"**Processed tables:** {said} To add up or compare counts, use the unbiased ones: of "
+            "the release, or in the list of each table."
+        )
+    else:
+        st.caption(escaped(capitalised(part.label)))
+        return
+    st.warning(said, icon=":material/label_important:")
+    if are_records and (origin := kept(origin_of, part)) is not None:
+        st.button(
+            f"Open the source: {escaped(origin.name)}",
+            icon=":material/arrow_back:",
+            on_click=open_folder,
+            args=(origin,),
+        )

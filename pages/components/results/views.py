@@ -1,4 +1,4 @@
-"""The views of a table of the results beside its crosstab: a list, bars, and a heat map."""
+"""The views of a table of the results beside its crosstab: a list, bars, a heat map, a map."""
 
 import re
 from collections.abc import Sequence
@@ -10,11 +10,14 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.components.results.files import table_downloads
+from pages.components.results.postprocess import HERE
+from pages.components.shared.area_walk import looked_into, shapes_of
 from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.released_cells import ReleasedCells, describe_margin
 from rpexplore.domain.result_schema import NOTE, Role, Schema
+from rpexplore.figures.areas import QUANTITIES, outcome_chart
 from rpexplore.figures.cells import (
     MOST_BARS,
     MOST_CELLS,
@@ -27,6 +30,7 @@ from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.results.area_results import AreaTables
 from rpexplore.results.publication import Publication
 from rpexplore.results.results import ShownTables
+from rpexplore.workload.table_text import title
 
 MOST_OPTIONS = 1000  # values of an attribute, to choose from
 TOGETHER = "all together"
@@ -351,3 +355,58 @@ def file_of(names: Sequence[str], publication: Publication) -> str:
     )
     kind = "-publishable" if publication.leave_empty else ""
     return f"{'_'.join(filter(None, parts))[:80] or 'table'}{kind}.csv"
+
+
+# ---- Released figures of areas on a map, on the page Results.
+
+
+def map_view(
+    results: ShownTables, attributes: tuple[str, ...], record_noun: str, publication: Publication
+) -> None:
+    """One figure of each area of a level, coloured by count, error, or whether to publish it."""
+    assert isinstance(results, AreaTables)
+    of_release = results.results
+    tree = of_release.tree
+    left, right = st.columns([1, 3], gap="large")
+    with left:
+        shapes = shapes_of(tree, "map of results", HERE)
+    if shapes is None:
+        return
+    # All areas of the shapes' level within the area that is looked into, or the one around it.
+    level = tree.levels.index(shapes.level)
+    top = looked_into(tree, f"area of {of_release.release.named}")
+    while tree.level_of[top] > level:
+        top = int(tree.parents[top])
+    table = attributes[1:] if results.axis else attributes
+    results = kept(of_release.side_by_side, level, of_release.within(top, level), slot="on a map")
+    attributes = (results.axis, *table)
+    if not results.has_counts(attributes):
+        right.info(f"There is no such table on the level {escaped(shapes.level)}; choose another.")
+        return
+    with left:
+        shown = st.selectbox(
+            "Colour by",
+            list(QUANTITIES),
+            format_func=QUANTITIES.__getitem__,
+            key="map shows",
+            persist_state="session",
+        )
+        fixed, summed, problem = chosen_values(
+            results, cells_of(results, attributes).axes, [results.axis]
+        )
+    with right:
+        if problem:
+            st.info(problem)
+            return
+        names = results.in_column_order([results.axis, *fixed])
+        cells = cells_of(results, names).at(fixed).along([results.axis])
+        numbers, limit = results.area_numbers(names), publication.cv_limit
+        frame = shapes.outcome(cells, numbers, limit, publication.sampling)
+        if publication.leave_empty:
+            frame = frame.loc[frame["publishable"] == "yes"]
+        if frame.empty:
+            st.info("None of the shapes is an area with a figure to show; choose other areas.")
+            return
+        remark = f"{', '.join(summed)}: all together." if summed else cells.remarks
+        subject = f"{record_noun} by {title(names)}"
+        chart_with_numbers(outcome_chart(shapes, frame, shown, subject, remark))

@@ -52,7 +52,10 @@ def comparison() -> None:
     plans = [planned for scenario in scenarios if (planned := plan(scenario)) is not None]
     if len(plans) < len(scenarios):
         return
-    contenders = list(map(_contender, scenarios, plans))
+    contenders = [
+        kept(Contender, scenario, planned, forecast(planned, scenario), slot=scenario.name)
+        for scenario, planned in zip(scenarios, plans, strict=True)
+    ]
     _shared(contenders)
     views = {
         "Share of tables by accuracy": lambda: _curves(contenders),
@@ -63,10 +66,6 @@ def comparison() -> None:
     if any(scenario.areas is not None for scenario in scenarios):
         views["Areas"] = lambda: areas_of_scenarios(scenarios)
     tabs("compared_by", views)
-
-
-def _contender(scenario: Scenario, planned: TablePlan) -> Contender:
-    return kept(Contender, scenario, planned, forecast(planned, scenario), slot=scenario.name)
 
 
 def _shared(contenders: list[Contender]) -> None:

@@ -89,12 +89,20 @@ def result_of(
 
 
 def worked_out(
-    work: Callable[..., T], *args: Any, problem: str = "", slot: str = "", by: tuple = ()
+    work: Callable[..., T],
+    *args: Any,
+    doing: str = "",
+    problem: str = "",
+    slot: str = "",
+    by: tuple = (),
 ) -> T | None:
-    """`result_of` a task for `work(*args, on_progress=…)`, which is kept as by `kept`."""
+    """`result_of` a task for `work(*args, on_progress=…)`, which is kept as by `kept`.
+
+    doing: what work is about that takes no `on_progress`, to be shown meanwhile
+    """
     name = task_name(work, slot)
     before = st.session_state.get(name)
-    task = kept(begun, work, args, slot=f"{work.__qualname__} {slot}", by=by or args)
+    task = kept(begun, work, args, doing, slot=f"{work.__qualname__} {slot}", by=by or args)
     if before is not None and before[1] is not task:
         before[1].cancel()
     return result_of(
@@ -102,9 +110,16 @@ def worked_out(
     )
 
 
-def begun(work: Callable[..., T], args: tuple) -> Task[T]:
+def begun(work: Callable[..., T], args: tuple, doing: str) -> Task[T]:
     """A task for work that has begun."""
-    return Task(lambda on_progress: work(*args, on_progress=on_progress)).start()
+
+    def call(on_progress: Progress) -> T:
+        if not doing:
+            return work(*args, on_progress=on_progress)
+        on_progress(doing, 0.0)
+        return work(*args)
+
+    return Task(call).start()
 
 
 def task_name(work: Callable, slot: str = "") -> str:

@@ -50,9 +50,9 @@ def chart_with_numbers(
             _MOUNT(key=f"pictures of {name}", width="content", height="content")
 
 
-def folded(label: str, key: str, draw: Callable[[], None]) -> None:
+def folded(label: str, key: str, draw: Callable[[], None], **options: Any) -> None:
     """An expander that is folded at first; what is in it costs nothing until it is opened."""
-    shown = st.expander(label, key=key, on_change="rerun")
+    shown = st.expander(label, key=key, on_change="rerun", **options)
     if shown.open:
         with shown:
             draw()

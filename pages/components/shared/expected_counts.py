@@ -25,23 +25,22 @@ from rpexplore.analysis.drawn_counts import drawn_once
 from rpexplore.analysis.forecast import Forecast, public_tables_by
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.published_lines import (
+    NO_FORECAST_OF_SUMS,
     area_forecast_of_scenario,
     forecast_of_scenario,
     public_of_areas,
 )
-from rpexplore.common.processes import Progress
 from rpexplore.common.text import count_of, needed_number_of, number_of, number_text, plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.named_areas import AreaTotals
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
+from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.serving.sessions import plan_solved, where_kept
+from rpexplore.serving.planning_tasks import solve_adaptive
+from rpexplore.serving.sessions import where_kept
 from rpexplore.workload.survey_text import design_from_texts, effect_texts
-from rpexplore.workload.workload import Workload
 
 # ---- Expected counts, which say what an accuracy is worth, the limit of good cells, the forecast.
 
@@ -57,6 +56,12 @@ def forecast(planned: TablePlan, scenario: Scenario | None = None) -> Forecast |
     scenario = current() if scenario is None else scenario
     public = attempt(lambda: scenario.public_tables)
     if public is None:
+        return None
+    if planned.workload.has_amounts.all():
+        st.caption(
+            f"{NO_FORECAST_OF_SUMS} Their margins of error do not depend on counts: see Tables "
+            "and Plan."
+        )
         return None
     stated = scenario.public, scenario.expected
     # Not by its name: what was drawn serves every scenario with the same tables.
@@ -244,10 +249,4 @@ def adaptive_plan_of_scenario() -> AdaptivePlan | None:
     if left_out:
         st.caption(left_out)
     records = max(round(scenario.expected.total), 1)
-    return worked_out(_planned, tables, part_budget("tables"), records, problem=NO_PLAN)
-
-
-def _planned(tables: Workload, budget: Budget, records: int, on_progress: Progress) -> AdaptivePlan:
-    on_progress("Planning", 0.0)
-    with plan_solved("adaptive", len(tables)):
-        return adaptive_plan(tables, budget=budget, expected_records=records)
+    return worked_out(solve_adaptive, tables, part_budget("tables"), records, problem=NO_PLAN)

@@ -1,5 +1,7 @@
 """Who is protected: the privacy unit, what neighbours are, and a picture of two of them."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from pages.components.shared.session import bound, change, current, escaped
@@ -7,12 +9,16 @@ from rpexplore.analysis import budget_units
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.text import capitalised, with_article
 from rpexplore.figures.first_look import neighbours_picture
+from rpexplore.planning.areas.exact_in_areas import total_from_text
 from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget
-from rpexplore.scenarios.scenario import Scenario
-from rpexplore.workload.table_text import table_from_text
 
 RECORD, PERSON = "A record", "A person"
 KINDS = {ADD_REMOVE: "That they are in the data", REPLACE: "Only what their records hold"}
+
+
+def _restate(here: str, restated: Callable[[Budget], Budget]) -> None:
+    """Replace the budget of the open scenario by what `restated` makes of it."""
+    change(here, lambda: current().replaced(budget=restated(current().budget)))
 
 
 def protected_inputs(here: str) -> None:
@@ -21,20 +27,10 @@ def protected_inputs(here: str) -> None:
     records = budget.max_records_per_person
 
     def take(limit: int | None, neighbours: str) -> None:
-        change(
-            here,
-            lambda: current().replaced(
-                budget=budget_units.with_privacy_unit(current().budget, limit, neighbours)
-            ),
-        )
+        _restate(here, lambda before: budget_units.with_privacy_unit(before, limit, neighbours))
 
     def take_noun(typed: str) -> None:
-        change(
-            here,
-            lambda: current().replaced(
-                budget=budget_units.with_noun(current().budget, typed.strip() or None)
-            ),
-        )
+        _restate(here, lambda before: budget_units.with_noun(before, typed.strip() or None))
 
     def set_unit(unit: str) -> None:
         limit = int(st.session_state.get("records per person") or 1)
@@ -82,11 +78,7 @@ def _distinct_input(here: str, budget: Budget) -> None:
     """The column whose distinct values are counted, such as the number of a household."""
 
     def take(typed: str) -> None:
-        column = typed.strip() or None
-        change(
-            here,
-            lambda: current().replaced(budget=budget_units.with_distinct(current().budget, column)),
-        )
+        _restate(here, lambda before: budget_units.with_distinct(before, typed.strip() or None))
 
     st.text_input(
         "Count each value of a column once, not records",
@@ -103,12 +95,14 @@ def _exact_totals_input(here: str, budget: Budget) -> None:
     """Totals that are released as they are, and that neighbours keep."""
 
     def take(typed: str) -> None:
-        def stated() -> Scenario:
-            domain = current().domain
-            exact = [table_from_text(domain, text) for text in typed.split(";") if text.strip()]
-            return current().replaced(budget=budget_units.with_exact_totals(budget, exact))
+        def stated(before: Budget) -> Budget:
+            areas, domain = current().areas, current().domain
+            tree = None if areas is None else areas.areas.tree
+            texts = [text for text in typed.split(";") if text.strip()]
+            exact = [total_from_text(domain, tree, text) for text in texts]
+            return budget_units.with_exact_totals(before, exact)
 
-        change(here, stated)
+        _restate(here, stated)
 
     st.text_input(
         "Totals that must be exact, with ; between them",
@@ -125,9 +119,7 @@ def _panel_input(here: str, budget: Budget) -> None:
         return
 
     def take(period: str | None) -> None:
-        change(
-            here, lambda: current().replaced(budget=budget_units.in_panel(current().budget, period))
-        )
+        _restate(here, lambda before: budget_units.in_panel(before, period))
 
     st.selectbox(
         "At most one record in each (panel)",

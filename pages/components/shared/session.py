@@ -49,7 +49,7 @@ def change(
     slot: str, make: Callable[[], Scenario], otherwise: str = "Nothing was changed."
 ) -> bool:
     """Replace the open scenario; what is refused leaves the old one and a message in `slot`."""
-    return _replace(slot, lambda: project().with_current(make()), otherwise)
+    return change_names(slot, lambda: project().with_current(make()), otherwise)
 
 
 def change_fields(slot: str, **fields: Any) -> None:
@@ -59,25 +59,18 @@ def change_fields(slot: str, **fields: Any) -> None:
 
 def change_project(slot: str, make: Callable[[], Project]) -> bool:
     """Replace the project, maybe open another scenario; refusals leave a message in `slot`."""
-    done = _replace(slot, make)
+    done = change_names(slot, make)
     if done:
         forget_typed()
     return done
 
 
-def change_names(slot: str, make: Callable[[], Project]) -> bool:
-    """Replace the project by one with other names or notes; what is typed stays."""
-    return _replace(slot, make)
-
-
-def _replace(
+def change_names(
     slot: str, make: Callable[[], Project], otherwise: str = "Nothing was changed."
 ) -> bool:
-    try:
-        changed = make()
-        _check_limits(changed)
-    except RpexploreError as error:
-        say(slot, "error", f"{error} {otherwise}")
+    """`change_project` to one with other names or notes, or one scenario; what is typed stays."""
+    changed = accepted(slot, lambda: _within_limits(make()), otherwise)
+    if changed is None:
         return False
     before = project()
     if changed != before:
@@ -89,8 +82,8 @@ def _replace(
     return True
 
 
-def _check_limits(changed: Project) -> None:
-    """Refuse what is too large for a shared server; what is open stays as it is."""
+def _within_limits(changed: Project) -> Project:
+    """The project, if it is not too large for a shared server; else what is open stays as it is."""
     if plans_only():
         try:
             for scenario in changed.scenarios:
@@ -98,6 +91,7 @@ def _check_limits(changed: Project) -> None:
         except LimitError as error:
             log_event("refused by a limit", limit=error.limit)
             raise
+    return changed
 
 
 def step(back: bool) -> None:
@@ -131,8 +125,7 @@ def open_new(project: Project, name: str = "") -> None:
 
     Raises `LimitError` for one that is too large for a shared server.
     """
-    _check_limits(project)
-    start_project(project, name)
+    start_project(_within_limits(project), name)
     _forget_steps()
 
 
@@ -189,15 +182,16 @@ def change_domain(
     return done
 
 
-def kept(make: Callable[..., T], *args: Any, slot: str = "", by: tuple = ()) -> T:
+def kept(make: Callable[..., T], *args: Any, slot: str = "", by: tuple = (), **options: Any) -> T:
     """What the named function or method `make` returned, kept while its arguments stay equal.
 
-    slot tells apart what is kept of one function; `by` is compared in place of the arguments.
+    slot tells apart what is kept of one function; `by` is compared in place of the arguments, and
+    has to be given where there are named ones.
     """
     name, key = kept_name(make, slot), by or (getattr(make, "__self__", None), *args)
     held = st.session_state.get(name)
     if held is None or held[0] != key:
-        held = st.session_state[name] = (key, make(*args))
+        held = st.session_state[name] = (key, make(*args, **options))
     return held[1]
 
 
@@ -214,6 +208,15 @@ def attempt(
         return make()
     except RpexploreError as error:
         show(escaped(f"{problem}{error.on_screen()}"))
+        return None
+
+
+def accepted(slot: str, make: Callable[[], T], otherwise: str = "") -> T | None:
+    """`attempt` in a callback: what is refused leaves a message in `slot`."""
+    try:
+        return make()
+    except RpexploreError as error:
+        say(slot, "error", f"{error} {otherwise}".strip())
         return None
 
 

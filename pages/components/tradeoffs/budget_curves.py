@@ -4,12 +4,13 @@ from typing import Any
 
 import streamlit as st
 
+from pages.components.plan.targets import explanation_of_targets
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.inputs import number_field
 from pages.components.shared.session import attempt, current, escaped, kept, show_messages
-from pages.components.shared.solutions import minimum_budget_for_targets, optimum, part_budget
+from pages.components.shared.solutions import optimum, part_budget
 from pages.components.tradeoffs.frontier import use_budget
-from rpexplore.analysis import binding_targets, budget_curves, targets_met
+from rpexplore.analysis import budget_curves, targets_met
 from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.measures import Measure
 from rpexplore.analysis.sufficient_budgets import SufficientBudget
@@ -187,13 +188,7 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
 
 def _required_targets() -> None:
     """The smallest budget for the required targets, where the objective sees to them first."""
-    minimum = minimum_budget_for_targets(required_only=True)
-    if minimum is None:
-        return
-    budget = part_budget("tables")
-    explanation = attempt(
-        lambda: binding_targets.budget_explanation(minimum, budget, required_only=True)
-    )
+    explanation = explanation_of_targets(required_only=True)
     if explanation is None:
         return
     enough = explanation.enough

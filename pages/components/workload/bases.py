@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.components.shared.charts import folded
 from pages.components.shared.files import download, upload
 from pages.components.shared.inputs import removable, revision
 from pages.components.shared.session import bound, change, current, escaped, say, show_messages
@@ -126,12 +127,8 @@ def some_tables(attribute: Attribute, general: Basis) -> None:
             )
             others = (*choices[:position], *choices[position + 1 :])
             removable(text, f"remove basis {position} of {name}", partial(_set_choices, others))
-    shown = st.expander(
-        "Another aggregation in some tables", key=f"some {name}", type="compact", on_change="rerun"
-    )
-    if shown.open:
-        with shown:
-            _other_basis(attribute, general)
+    draw = partial(_other_basis, attribute, general)
+    folded("Another aggregation in some tables", f"some {name}", draw, type="compact")
 
 
 def _other_basis(attribute: Attribute, general: Basis) -> None:

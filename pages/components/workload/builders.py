@@ -224,7 +224,7 @@ def size(planned: TablePlan | None) -> None:
     workload = current().workload
     totals, measured = measures.totals(workload), ""
     if planned is not None:
-        measured = f"; {plural(len(planned.closure), 'table')} to measure"
+        measured = f", computed from {plural(len(planned.closure), 'noisy measurement')}"
     st.caption(
         escaped(
             f"In all {plural(totals.tables, 'table')} with {describe_count(totals.cells)} cells, "

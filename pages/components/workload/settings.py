@@ -78,7 +78,8 @@ def settings(planned: TablePlan | None) -> None:
         if planned is not None or len(current().kinds) == 1:  # else a share of the budget is open
             smooth_weights_input(planned)
         smooth_weights_in_effect()
-        groups_in_effect()
+        for position, group in enumerate(current().request.groups):  # as they take effect
+            removable(escaped(group.text), f"drop group {position}", partial(drop_group, position))
         if planned is not None and (met := target_counts(planned)).targets:
             st.markdown(f":material/straighten: **Targets.** {escaped(met.text)}")
             required_first_button(planned, HERE)
@@ -187,9 +188,3 @@ def many_at_once(containing: list[str], n_tables: int) -> None:
     if containing:
         which += f" with {escaped(' and '.join(containing))}"
     st.button(f"Set for {which}", on_click=set_group, args=(containing,), disabled=n_tables == 0)
-
-
-def groups_in_effect() -> None:
-    """The settings of groups of tables, in the order in which they take effect."""
-    for position, group in enumerate(current().request.groups):
-        removable(escaped(group.text), f"drop group {position}", partial(drop_group, position))

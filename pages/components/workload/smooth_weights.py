@@ -36,7 +36,9 @@ TITLE = "Weights for smooth tables"
 def smooth_weights_input(planned: TablePlan | None) -> None:
     """A button; then in its place what the weights do to the tables, and one that applies them."""
     if not st.session_state.get(OPEN):
-        st.button(TITLE, on_click=_show, args=(True,), help=meaning(TITLE))
+        st.button(
+            TITLE, on_click=st.session_state.update, args=({OPEN: True},), help=meaning(TITLE)
+        )
         return
     with st.container(border=True, gap="small"):
         st.markdown(f"**{TITLE}**")
@@ -68,11 +70,11 @@ def smooth_weights_input(planned: TablePlan | None) -> None:
             if key is not None:
                 st.button(
                     "Simulate smooth tables",
-                    on_click=_rehearse,
-                    args=key,
+                    on_click=st.session_state.update,
+                    args=({REHEARSED: key},),
                     help=meaning("Simulation"),
                 )
-            st.button("Close", on_click=_show, args=(False,), key="close smooth weights")
+            st.button("Close", on_click=_close, key="close smooth weights")
 
 
 def smooth_weights_in_effect() -> None:
@@ -165,17 +167,13 @@ def _proposed(scenario: Scenario, weights: SmoothWeights) -> Scenario:
     return for_smooth_tables(scenario, weights).replaced(name=TITLE)
 
 
-def _rehearse(*key: object) -> None:
-    st.session_state[REHEARSED] = key
-
-
-def _show(shown: bool) -> None:
-    st.session_state[OPEN] = shown
-
-
 def _apply(weights: SmoothWeights) -> None:
     if change(HERE, lambda: for_smooth_tables(current(), weights)):
-        _show(False)
+        _close()
+
+
+def _close() -> None:
+    st.session_state[OPEN] = False
 
 
 def _remove() -> None:

@@ -29,13 +29,17 @@ def survey_weights() -> None:
             help=meaning("Weighted count"),
             **bound("weighted by", weighted_by, lambda name: _set(weighted_by=name)),
         )
+
+    def set_largest(text: str) -> None:
+        change_domain(HERE, lambda: current().domain.with_weights(weighted_by, text.strip()))
+
     values = domain[weighted_by].values if weighted_by else None
     if isinstance(values, Amounts):
         st.text_input(
             "Largest weight that counts",
             help="Choose it without a look at the records. The error of a weighted count is so "
             "many times that of a count.",
-            **bound("largest weight", str(values.maximum), _set_largest),
+            **bound("largest weight", str(values.maximum), set_largest),
         )
         st.caption(escaped(values.clamping_sentence))
         if current().areas is not None:
@@ -74,12 +78,6 @@ def _unweighted(domain: Domain, weighted_by: str) -> None:
 
 def _set(**fields: Any) -> None:
     change(HERE, lambda: current().with_request(**fields))
-
-
-def _set_largest(text: str) -> None:
-    change_domain(
-        HERE, lambda: current().domain.with_weights(current().request.weighted_by, text.strip())
-    )
 
 
 def _add() -> None:

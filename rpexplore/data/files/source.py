@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from unicodedata import normalize
 
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet
 
-from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable
+from rpexplore.common.file_kinds import PACKAGES, PARQUET, DictionaryVariable
 from rpexplore.common.files import file_identities, known_encoding, machine_names
 from rpexplore.common.text import text_of_path
 from rpexplore.data.arrow_values import as_stored, refuse_odd_kind
@@ -305,7 +306,9 @@ class FileSource(BatchSource):
     path: where they are, with all links followed when this is made: one that is led elsewhere later
     changes nothing, and an ending counts where it is that of the file itself
     encoding: of texts, as Python calls it ("windows-1252"); UTF-8 if left out, and UTF-16 where a
-    byte order mark says so. Raises `DataError` for one that there is not.
+    byte order mark says so. Of SPSS, Stata and SAS the one that the file states if left out, or
+    else UTF-8 where its texts are that, and windows-1252. Raises `DataError` for one that there is
+    not.
     layout: where the columns are in the lines of text files, whatever their endings; they have no
     header then
     """
@@ -396,7 +399,7 @@ class FileSource(BatchSource):
             for file in record_files(self.path):
                 if file.kind not in PACKAGES:
                     continue
-                for variable in _variables_of(file):
+                for variable in _variables_of(file, self.encoding):
                     if found := declared_by(variable, PACKAGES[file.kind]):
                         name = normalize("NFC", variable.name)
                         before = declared.get(name, Declared())
@@ -420,7 +423,7 @@ class FileSource(BatchSource):
         with self.readable():
             for file in record_files(self.path):
                 if file.kind in PACKAGES:
-                    for variable in _variables_of(file):
+                    for variable in _variables_of(file, self.encoding):
                         if variable.is_weight:
                             return normalize("NFC", variable.name)
         return ""
@@ -471,7 +474,7 @@ class FileSource(BatchSource):
                     f"The records {file.name!r} name their columns themselves; leave the positions "
                     "(--positions) out."
                 )
-            return _columns_of(file)
+            return _columns_of(file, self.encoding)
         if self.layout is not None:
             return list(self.layout.names), self.layout
         if file.kind == "fixed":
@@ -547,17 +550,17 @@ def file_errors(path: Path, name: str) -> Iterator[None]:
         ) from None
 
 
-def _columns_of(file: RecordFile) -> tuple[list[str], None]:
+def _columns_of(file: RecordFile, encoding: str | None) -> tuple[list[str], None]:
     """The columns of a file that is no text."""
     with file_errors(file.path, file.name):
         if file.kind == "parquet":
             return pyarrow.parquet.read_schema(file.path).names, None
-        return [variable.name for variable in _variables_of(file)], None
+        return [variable.name for variable in _variables_of(file, encoding)], None
 
 
-def _variables_of(file: RecordFile) -> Sequence[DictionaryVariable]:
+def _variables_of(file: RecordFile, encoding: str | None) -> Sequence[DictionaryVariable]:
     with file_errors(file.path, file.name):
-        return statistics_variables(file.path, file.name)
+        return statistics_variables(file.path, file.name, encoding)
 
 
 def _in_one_form(header: Sequence[str]) -> list[str]:
@@ -577,9 +580,10 @@ def _file_batches(
         read = fixed_batches(file.path, file.name, form, own, encoding=encoding)
     elif form is not None:
         read = csv_batches(file.path, file.name, form, own)
+    elif file.kind == "parquet":
+        read = _parquet_batches(file.path, file.name, own)
     else:
-        of_kind = _parquet_batches if file.kind == "parquet" else statistics_batches
-        read = of_kind(file.path, file.name, header, own)
+        read = statistics_batches(file.path, file.name, header, own, encoding)
     with closing(read) as batches:
         for batch, share in batches:
             columns = {
@@ -592,7 +596,7 @@ def _file_batches(
 
 
 def _parquet_batches(
-    path: Path, name: str, _: list[str], names: list[str]
+    path: Path, name: str, names: list[str]
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     schema = pyarrow.parquet.read_schema(path)
     for column in names:
@@ -602,6 +606,7 @@ def _parquet_batches(
     with pyarrow.parquet.ParquetFile(
         path, read_dictionary=names, coerce_int96_timestamp_unit="us"
     ) as file:
+        _refuse_joined(path, name, file.metadata)
         done = 0
         for group in range(file.metadata.num_row_groups):
             for batch in file.iter_batches(rows, row_groups=[group], columns=names):
@@ -610,6 +615,32 @@ def _parquet_batches(
                     columns = [as_stored(column) for column in batch.columns]
                     batch = pa.record_batch(columns, names=batch.schema.names)
                 yield batch, done / file.metadata.num_rows
+
+
+def _refuse_joined(path: Path, name: str, about: pyarrow.parquet.FileMetaData) -> None:
+    """Raise `DataError` for Parquet files written one behind the other.
+
+    The last one's directory is read alone, and leads into the first one's records. Whatever was put
+    in front of a file makes room between its data and its directory, where indexes lie
+    otherwise, so that the files meet in that many bytes at the beginning.
+    """
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    data_end = len(PARQUET)
+    if groups:  # the last one, almost always; were it another one, more is searched
+        for column in map(groups[-1].column, range(groups[-1].num_columns)):
+            starts = (column.data_page_offset, column.dictionary_page_offset)
+            start = min((one for one in starts if one), default=0)
+            data_end = max(data_end, start + column.total_compressed_size)
+    directory = about.serialized_size + 4 + len(PARQUET)
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        most = max(len(content) - directory - data_end, 0) + len(PARQUET)
+        is_joined = content.find(PARQUET + PARQUET, 0, most) >= 0
+        is_joined |= content[: len(PARQUET)] not in (PARQUET, b"PARE")
+    if is_joined or sum(group.num_rows for group in groups) != about.num_rows:
+        raise DataError(
+            f"The records {name!r} are more than one Parquet file, or a damaged one: only a part "
+            "of them would be read. Put the files into a folder, or write them anew as one."
+        )
 
 
 def _constant_column(value: str | None, n_records: int) -> pa.Array:

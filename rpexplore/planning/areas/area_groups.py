@@ -115,6 +115,23 @@ class AreaGroups:
             levels.append(Siblings(slice(int(start), int(stop)), parents, first, parents[first]))
         return levels
 
+    def above(self, n_levels: int) -> slice:
+        """The groups on the first levels, from the top on."""
+        return slice(0, int(self.starts[min(n_levels, len(self.starts) - 1)]))
+
+    def known_exactly(self, n_levels: int) -> np.ndarray:
+        """Where numbers known exactly on the first levels are counted: bool[n_groups].
+
+        On the last of these levels, and in areas without parts above it; others are their sums.
+        """
+        counted = np.zeros(len(self), dtype=bool)
+        if n_levels:
+            counted[self.undivided] = True
+            last = slice(self.above(n_levels - 1).stop, self.above(n_levels).stop)
+            counted[last] = True
+            counted[last.stop :] = False
+        return counted
+
     @property
     def upwards(self) -> Iterator[Siblings]:
         """The same from the lowest level on."""
@@ -175,16 +192,23 @@ class Profiles:
                  1
     costs        float64[n_profiles]: both a profile's cost at precision 1, and what its columns
                  count
+    exact_levels int64[n_profiles]: on so many levels, from the top on, they are known exactly
     """
 
     of_residual: np.ndarray
     factors: np.ndarray
     columns: np.ndarray
     costs: np.ndarray
+    exact_levels: np.ndarray
 
     @classmethod
-    def of(cls, matrix: np.ndarray, residual_costs: np.ndarray) -> "Profiles":
-        """From B, float64[n_rows, n_residuals] ≥ 0 without zero columns, and p, [n_residuals]."""
+    def of(
+        cls, matrix: np.ndarray, residual_costs: np.ndarray, exact_levels: np.ndarray
+    ) -> "Profiles":
+        """From B, float64[n_rows, n_residuals] ≥ 0 without zero columns, and p, [n_residuals].
+
+        exact_levels: int64[n_residuals], as of profiles; residuals of one are alike in it
+        """
         # Proportional columns are equal once their largest number is 1.
         scales = np.max(matrix, axis=0)
         columns = matrix / scales
@@ -193,7 +217,8 @@ class Profiles:
         for residual in range(matrix.shape[1]):
             column = columns[:, residual]
             for profile, other in enumerate(first):
-                if np.all(np.abs(column - columns[:, other]) <= _SAME * column):
+                alike = exact_levels[residual] == exact_levels[other]
+                if alike and np.all(np.abs(column - columns[:, other]) <= _SAME * column):
                     of_residual[residual] = profile
                     break
             else:
@@ -206,4 +231,5 @@ class Profiles:
             factors=read_only(np.sqrt(scales / residual_costs)),
             columns=read_only(columns[:, first]),
             costs=read_only(np.bincount(of_residual, np.sqrt(scales * residual_costs))),
+            exact_levels=read_only(exact_levels[first]),
         )

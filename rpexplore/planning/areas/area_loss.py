@@ -181,12 +181,21 @@ def loss_of_variances(
     return total if isinstance(loss, WeightedSum) else largest
 
 
-def profiles_of(workload: AreaWorkload, closure: Closure, loss: Loss, rows: LossRows) -> Profiles:
-    """Which residuals are planned as one for a loss."""
+def profiles_of(
+    workload: AreaWorkload,
+    closure: Closure,
+    loss: Loss,
+    rows: LossRows,
+    exact_levels: np.ndarray,
+) -> Profiles:
+    """Which residuals are planned as one for a loss.
+
+    exact_levels: int64[n_residuals]: on so many levels, from the top on, each is known exactly
+    """
     matrix = rows.matrix
     if isinstance(loss, SumOfVariances):
         matrix = _weights(workload, loss, rows) / workload.areas_asked[:, None] @ matrix
-    return Profiles.of(matrix, closure.privacy_cost_factor)
+    return Profiles.of(matrix, closure.privacy_cost_factor, exact_levels)
 
 
 def area_problem(
@@ -202,18 +211,20 @@ def area_problem(
 
     Its variances are those at a privacy cost of 1 for a record, its losses those at `cost`.
     """
+    exact_levels = tuple(profiles.exact_levels.tolist())
+    given = groups, profiles.costs, uniform, profiles.columns
     if isinstance(loss, SumOfVariances):
         weights = _of_groups(profiles.columns / cost, groups)
-        return AreaSum(groups, profiles.costs, uniform, weights)
+        return AreaSum(groups, profiles.costs, uniform, weights, exact_levels=exact_levels)
     of_rows = _weights(workload, loss, rows) / cost
     largest = not isinstance(loss, WeightedSum)
     if not largest:
         of_rows /= workload.areas_asked[:, None]
     weights = _of_groups(of_rows, groups)
     if not isinstance(loss, WithinTargets) or (largest and requires_all(workload)):
-        return AreaMaximum(groups, profiles.costs, uniform, profiles.columns, weights)
+        return AreaMaximum(*given, weights, exact_levels=exact_levels)
     caps = _of_groups(row_caps(workload, loss, rows) * cost, groups, np.inf)
-    return AreaCapped(groups, profiles.costs, uniform, profiles.columns, weights, caps, largest)
+    return AreaCapped(*given, weights, caps, largest, exact_levels=exact_levels)
 
 
 def requires_all(workload: AreaWorkload) -> bool:

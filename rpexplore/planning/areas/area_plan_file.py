@@ -41,6 +41,7 @@ from rpexplore.planning.areas.area_fields import FIELDS
 from rpexplore.planning.areas.area_groups import AreaGroups
 from rpexplore.planning.areas.area_loss import AREA_LOSSES, LossRows
 from rpexplore.planning.areas.area_workload import AreaWorkload
+from rpexplore.planning.areas.exact_in_areas import kept_in_areas
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.part_plan import certificate_from_json
@@ -193,8 +194,6 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
     strategies = strategies_from_json(content, nowhere.tables)
     closure = closure.with_strategies(nowhere.tables, strategies)
     budget = Budget.from_json(content["budget"])
-    if budget.replaces:
-        closure = closure.replacing_by_residual(replaces=True, in_areas=True)
     residuals = columns(content, "residuals", ("profile", "factor"))
     n_profiles = 1 + max(indices(residuals["profile"], 2**31, "profile"), default=-1)
     of_residual = indices_by_first_use(residuals["profile"], n_profiles, "profile of a residual")
@@ -215,8 +214,11 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
             "the numbers of areas that workloads are asked for must be "
             f"{workload.areas_asked.tolist()}, got {stated['areas']!r:.100}."
         )
+    if (kept := kept_in_areas(workload, budget)) is not None:
+        closure = closure.replacing_by_residual(replaces=True, in_areas=kept)
     return {
         "workload": workload,
+        "exact_levels": _exact_levels(closure, budget, of_residual, of_groups),
         "loss": loss,
         "budget": budget,
         "uniform": content["uniform_levels"],
@@ -231,6 +233,25 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
         "given_files": files,
         **of_groups,
     }
+
+
+def _exact_levels(
+    closure: Closure, budget: Budget, of_residual: np.ndarray, of_groups: dict[str, Any]
+) -> np.ndarray:
+    """On how many levels, from the top on, each profile is known exactly: int64[n_profiles].
+
+    It has no noise there. Plans of earlier versions measured the number of all records with noise,
+    as it is measured where neighbours add and remove records.
+    """
+    groups, multiples = of_groups["groups"], of_groups["multiples"]
+    levels = np.full(len(multiples), np.iinfo(np.int64).max)
+    np.minimum.at(levels, of_residual, closure.exact_levels)
+    for profile, n_levels in enumerate(levels.tolist()):
+        if np.any(multiples[profile, groups.above(n_levels)]):
+            levels[profile] = 0
+    if budget.exact and not np.array_equal(levels[of_residual], closure.exact_levels):
+        raise PlanError(f"what the exact totals ({budget.exact_text}) tell must have no noise.")
+    return levels
 
 
 def _names_levels(content: dict[str, Any], domain: Domain) -> bool:

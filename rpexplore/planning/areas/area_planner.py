@@ -1,6 +1,6 @@
 """Area planner: (tables in areas, loss, budget) → plan, and the smallest budget. No records."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -19,6 +19,7 @@ from rpexplore.planning.areas.area_loss import (
 )
 from rpexplore.planning.areas.area_plan import AreaPlan, charged_closure, exact_plan, with_budget
 from rpexplore.planning.areas.area_workload import AreaWorkload
+from rpexplore.planning.areas.exact_in_areas import kept_in_areas, refuse_unprotected_in_areas
 from rpexplore.planning.areas.solvers import (
     AreaCapped,
     AreaMaximum,
@@ -98,7 +99,9 @@ def plan_areas(
         tolerance = _SUM_TOLERANCE if isinstance(loss, SumOfVariances) else _TOLERANCE
     with one_thread():
         groups = AreaGroups.of(workload.tree, workload.kinds)
-        closure = charged_closure(_measured_closure(workload, loss, on_progress), budget)
+        kept = kept_in_areas(workload, budget)
+        closure = charged_closure(_measured_closure(workload, loss, on_progress), kept)
+        refuse_unprotected_in_areas(workload, closure)
         rows = LossRows.of(workload.tables, closure, loss)
         if not workload.tables.is_marginals and len(rows) * len(groups) > _MOST_NUMBERS:
             raise PlanError(
@@ -106,7 +109,7 @@ def plan_areas(
                 "areas, which are too many; use single values, or the average error "
                 "(SumOfVariances)."
             )
-        profiles = profiles_of(workload, closure, loss, rows)
+        profiles = profiles_of(workload, closure, loss, rows, closure.exact_levels)
         # Precisions that are the best for any budget are found to the last digit for all of them.
         cost = 1.0 if loss.is_homogeneous else float(budget.record_privacy_cost)
         problem = area_problem(workload, groups, loss, rows, profiles, uniform_levels, cost)
@@ -260,6 +263,7 @@ def minimum_area_budget(
     max_records_per_person: int | None = None,
     unit_noun: str | None = None,
     neighbours: str = ADD_REMOVE,
+    exact: Sequence[Sequence[str]] = (),
     tolerance: float | None = None,
     uniform_levels: bool = False,
     on_progress: Progress = no_progress,
@@ -270,7 +274,7 @@ def minimum_area_budget(
         workload: The tables of each area, each with a target: its largest standard error.
         max_records_per_person: Most records of a person, who then is the privacy unit.
         unit_noun: The word for that unit, as in `Budget`.
-        neighbours: As of a `Budget`.
+        neighbours, exact: As of a `Budget`.
         tolerance: Relative gap to the smallest possible budget at which the search may end; 3e-3
             if left out.
         uniform_levels: Whether all areas of a level get the same noise, which takes more budget.
@@ -305,6 +309,7 @@ def minimum_area_budget(
         rho=1,
         max_records_per_person=max_records_per_person,
         neighbours=neighbours,
+        exact=exact,
         unit_noun=unit_noun,
     )
     at_one = plan_areas(

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,9 @@ _LEAST_PRICES = 1e-9
 # What a bound is lowered by, relative: for rounding in the passes, and because the residuals of a
 # profile are alike to 10^-10 only.
 _ALLOWANCE = 1e-9
+# Where an area is known exactly, each of its parts is known from the others, too, and prices that
+# take whole steps may swing ever farther.
+_SHORT_STEP = 0.5
 _LEAST_PRECISION = 1e-30  # where the largest cost of a record is 1
 
 
@@ -73,11 +76,15 @@ class AreaProblem(ABC):
     groups   the areas
     costs    float64[n_profiles]: cost of each profile at precision 1, and its part in variances
     uniform  whether all areas of a level get one precision
+    exact_levels
+             of each profile: on so many levels, from the top on, it is known exactly, and costs
+             nothing; () where none is
     """
 
     groups: AreaGroups
     costs: np.ndarray
     uniform: bool
+    exact_levels: tuple[int, ...] = field(default=(), kw_only=True)
 
     @property
     @abstractmethod
@@ -111,7 +118,10 @@ class AreaProblem(ABC):
         under_asked = self.asked.copy()
         for siblings in self.groups.downwards:
             under_asked[:, siblings.groups] |= under_asked[:, siblings.parents]
-        return measured & under_asked
+        measured &= under_asked
+        for row, n_levels in zip(measured, self.exact_levels, strict=False):
+            row[self.groups.above(n_levels)] = False
+        return measured
 
     def proven(self, state: AreaState) -> float:
         """The bound that any state proves; not above 0 where that is nothing."""
@@ -124,7 +134,9 @@ class AreaProblem(ABC):
 
     def estimations(self, precisions: np.ndarray) -> Iterator[Estimation]:
         """Of each profile, one at a time."""
-        return (Estimation.of(self.groups, row) for row in precisions)
+        levels = self.exact_levels or (0,) * len(precisions)
+        pairs = zip(precisions, levels, strict=True)
+        return (Estimation.of(self.groups, row, n_levels) for row, n_levels in pairs)
 
     def even_prices(self) -> np.ndarray:
         """The same price for all areas without parts."""
@@ -150,7 +162,8 @@ class AreaProblem(ABC):
         precisions[~self.measured] = 0
         np.maximum(precisions, _LEAST_PRECISION, out=precisions, where=self.measured)
         # The multiplicative step for prices: up where records are the most exposed (§15.4).
-        return precisions, self.shares(state.prices * costs)
+        step = _SHORT_STEP * state.step if any(self.exact_levels) else 1.0
+        return precisions, self.shares(state.prices * costs**step)
 
     def bound_and_ratios(
         self, loss: float, gradients: np.ndarray, prices: np.ndarray
@@ -262,7 +275,7 @@ class AreaMaximum(TableProblem):
         It is where areas are asked for the same tables, with weights in the same proportions
         (docs/mathematics.md §15.5).
         """
-        if self.columns.size == 1 or len(self.groups) == 1:
+        if self.columns.size == 1 or len(self.groups) == 1 or any(self.exact_levels):
             return None
         of_tables = self.weights[:, np.argmax(self.weights.any(axis=0))]
         # Rank one: weights = of_tables ⊗ of_areas, else the problem does not fall apart.
@@ -353,7 +366,14 @@ class AreaCapped(TableProblem):
     def relative(self) -> AreaMaximum:
         """The problem of coming as far inside all caps as can be."""
         weights = np.where(self.capped, 1 / self.caps, 0.0) / (1 - _CAP_ROUNDING)
-        return AreaMaximum(self.groups, self.costs, self.uniform, self.columns, weights)
+        return AreaMaximum(
+            self.groups,
+            self.costs,
+            self.uniform,
+            self.columns,
+            weights,
+            exact_levels=self.exact_levels,
+        )
 
     def with_room(self, inside: AreaState) -> "AreaCapped":
         """With the room of a state of `relative` whose value is below 1."""

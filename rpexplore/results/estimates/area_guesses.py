@@ -100,7 +100,8 @@ class CellNoise:
 
     def information(self, group: int, given: frozenset[int] | None = None) -> np.ndarray:
         """The inverse covariance by pattern; given: attributes whose table is known exactly."""
-        own = self.below[:, group].copy()
+        # Of what is known exactly no less, or nothing else would be left of the numbers.
+        own = np.maximum(self.below[:, group], _GIVEN_VARIANCE)
         for residual, at in self.of.items():
             if given is not None and given.issuperset(residual):
                 own[at] = min(own[at], _GIVEN_VARIANCE)
@@ -282,7 +283,8 @@ class BestGuesses(WholeCounts):
         answers, stages = self.answers(0, slice(0, 1))[0], self.cells.stages[0]
         total, n_cells = self.top_total(answers), len(answers)
         possible = np.flatnonzero(self.cells.possible)
-        if not 0 < len(possible) <= 2 * _MOST_TOGETHER or len(stages) < 2:
+        is_exact = self.cells.attributes[0] in self.cells.exact
+        if not 0 < len(possible) <= 2 * _MOST_TOGETHER or len(stages) < 2 or is_exact:
             return self.top_from(answers, total, stages)
         counts = self.top_from(answers, total, stages[:-1])[0]
         own = self.cells.in_stages(answers[None], 0).reshape(len(counts), -1)
