@@ -29,7 +29,7 @@ from rpexplore.planning.strategies import StrategySearch, user_cache
 from rpexplore.workload.bases import Identity, to_json
 from rpexplore.workload.workload import Workload
 
-_VERSION = 3  # of the search: strategies of another one are not used
+_VERSION = 4  # of the search: strategies of another one are not used
 _STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one
 _MOST_SWEEPS = 20
 _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the sizes of groups, by which they get shares
