@@ -1,11 +1,21 @@
 """What is asked for areas: presets, and the grids that change them."""
 
+from dataclasses import replace
+
 import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.workload_grid import describe_grid, level_grid, study_from_grid
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.area_study import MOST_TABLES, PRESETS, AreaStudy, usual_tables
+from rpexplore.scenarios.area_study import (
+    MOST_TABLES,
+    MOST_TOTALS,
+    PRESETS,
+    AreaStudy,
+    study_from_json,
+    study_to_json,
+    usual_tables,
+)
 
 TREE = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
 SIZES = {"race": 7, "hispanic": 2, "voting_age": 2}
@@ -87,3 +97,11 @@ def test_one_table_on_some_levels_joins_the_others_or_stands_alone():
     }  # fmt: skip
     with pytest.raises(WorkloadError, match="Choose the levels"):
         totals.with_table([], ["race"])
+
+
+def test_known_totals_are_kept_as_they_were_given_and_no_longer_ones_than_a_project_holds():
+    known = replace(study(), totals="region,total\nN,1\n")
+    assert study_from_json(study_to_json(known), lambda _: None) == known
+    assert "totals" not in study_to_json(study())
+    with pytest.raises(WorkloadError, match="leave out other columns"):
+        replace(study(), totals="x" * (MOST_TOTALS + 1))

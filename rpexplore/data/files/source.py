@@ -7,7 +7,7 @@ import stat
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -360,7 +360,7 @@ class FileSource(BatchSource):
         return names_with_parts(own, parts)
 
     def fingerprint(self) -> Fingerprint:
-        """Size and last change of all files, and a digest of their names, sizes and times.
+        """Size and last change of all files, and digests of names, sizes, times and reading.
 
         Raises `DataError` if there are none, or if a folder changes while it is looked at.
         """
@@ -373,8 +373,12 @@ class FileSource(BatchSource):
             )
         _, sizes, times, _, _ = zip(*seen, strict=True)
         modified = datetime.fromtimestamp(max(times) / 1e9, UTC).isoformat(timespec="seconds")
-        digest = hashlib.sha256(json.dumps(seen).encode()).hexdigest()
-        return Fingerprint(sum(sizes), modified, digest)
+        layout = None if self.layout is None else asdict(self.layout)
+        detail, lasting = (
+            hashlib.sha256(json.dumps([files, self.encoding, layout]).encode()).hexdigest()
+            for files in (seen, [file[:3] for file in seen])
+        )
+        return Fingerprint(sum(sizes), modified, detail, lasting)
 
     def _files(self) -> list[tuple[str, int, int, int, int]]:
         """Of every file: name, bytes, ns of the last change of contents, of any change, inode."""
@@ -427,6 +431,10 @@ class FileSource(BatchSource):
                         if variable.is_weight:
                             return normalize("NFC", variable.name)
         return ""
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        return {} if self.layout is None else self.layout.stated
 
     def has_decimal_commas(self, names: Sequence[str]) -> bool:
         with self.readable():
@@ -541,6 +549,12 @@ def file_errors(path: Path, name: str) -> Iterator[None]:
             private=in_full,
         ) from None
     except pa.ArrowException as error:
+        if "straddl" in str(error):  # a record over more than two of the blocks that are read
+            raise DataError(
+                f"The records {name!r} hold a value of several megabytes, or a quotation mark that "
+                "opens one and is not closed; close it, or leave such a column out of the file.",
+                private=in_full,
+            ) from None
         # pyarrow quotes the offending row.
         raise DataError(
             f"The records {name!r} cannot be read as {path.suffix or 'a table'}; check that "

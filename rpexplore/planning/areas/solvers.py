@@ -273,9 +273,10 @@ class AreaMaximum(TableProblem):
         """All tables in a single area, and a single table in all areas, where that is enough.
 
         It is where areas are asked for the same tables, with weights in the same proportions
-        (docs/mathematics.md §15.5).
+        (docs/mathematics.md §15.5). Where some numbers are known exactly, the product of both is
+        not enough, but near the best.
         """
-        if self.columns.size == 1 or len(self.groups) == 1 or any(self.exact_levels):
+        if self.columns.size == 1 or len(self.groups) == 1:
             return None
         of_tables = self.weights[:, np.argmax(self.weights.any(axis=0))]
         # Rank one: weights = of_tables ⊗ of_areas, else the problem does not fall apart.
