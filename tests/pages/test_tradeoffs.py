@@ -73,7 +73,7 @@ def of_people_with_target_loss(scenario):
     return targeted(scenario).replaced(loss=TARGET_LOSS, budget=budget)
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "state",
     [generous, tiny, of_people_with_target_loss],
