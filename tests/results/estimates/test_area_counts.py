@@ -114,6 +114,7 @@ def test_areas_without_an_answer_to_their_total_are_refused(released, tmp_path):
     assert not why_no_whole_counts(PLANS["the same"])
 
 
+@pytest.mark.by_day(1)
 def test_sums_of_areas_are_those_of_the_released_tables(released):
     plan = PLANS["less further down"]
     release = released(plan)

@@ -29,7 +29,7 @@ DIMENSIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_all_tables_are_one_cube_with_the_figures_of_the_release(exported):
     folder = exported.folder / "sdmx"
     structure = read_sdmx(folder / "structure.xml", validate=True)  # by the schemas of SDMX 3.0
