@@ -76,6 +76,7 @@ def made_by(path: Path) -> TablePlan:
     return runpy.run_path(str(path), run_name="exported_plan")["plan"]()
 
 
+@pytest.mark.by_day(6)
 def test_every_script_makes_its_plan_to_the_byte(name, tmp_path):
     plan, path = exported(tmp_path, name)
     assert made_by(path).text == plan.text
