@@ -40,6 +40,7 @@ def disabled(session):
     return {button.label: button.disabled for button in session.button}
 
 
+@pytest.mark.nightly
 def test_quick_builders(app, small):
     session = app("workload", small)
     # (total), 10 + 2 + 5 and 20 + 50 + 10 cells.
@@ -317,6 +318,7 @@ def test_targets_are_set_where_the_plan_waits_for_them(app, small):
     assert session.data_editor[0].value["error"].notna().all()
 
 
+@pytest.mark.nightly
 def test_many_tables_are_set_at_once_and_forgotten(app, small):
     session = weights(app("workload", small))
     session.multiselect(key="tables with").set_value(["sex"]).run()

@@ -102,6 +102,12 @@ def plan_areas(
         kept = kept_in_areas(workload, budget)
         closure = charged_closure(_measured_closure(workload, loss, on_progress), kept)
         refuse_unprotected_in_areas(workload, closure)
+        if closure.n_kinds * max(len(groups), len(closure)) > _MOST_NUMBERS:
+            raise PlanError(
+                f"The levels of attributes tell {closure.n_kinds:,} kinds of records apart, which "
+                f"are too many in {len(groups):,} different areas; ask for fewer levels, or for "
+                "levels of fewer groups."
+            )
         rows = LossRows.of(workload.tables, closure, loss)
         if not workload.tables.is_marginals and len(rows) * len(groups) > _MOST_NUMBERS:
             raise PlanError(
@@ -276,7 +282,7 @@ def _product(
     assert areas.table_prices is not None
     return AreaState(
         tables.precisions * areas.precisions,
-        areas.prices,
+        tables.prices * areas.prices,
         tables.table_prices * areas.table_prices,
     )
 
