@@ -144,7 +144,7 @@ class CombinedCounts(OwnCounts):
         """Of each answer, exact: float64[n_queries]."""
         return np.sqrt(np.sum(self.noise_rows**2, axis=1))
 
-    @cached_property
+    @property
     def noise_rows(self) -> np.ndarray:
         return np.where(self._are_exact, 0.0, self._decoding)
 
