@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,9 @@ SLOW = ("browser", ("data/engines", "data/test_amounts"), ("attacks", "test_"))
 # Files in memory, on Linux, and how many bytes have to be free there: a run writes about 1 GB.
 MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 
-# Examples per test, as a multiple of the number that the test names: a sixth while one works and
+# Examples per test, as a multiple of the number that the test names: a tenth while one works and
 # before every change, the whole and more by night.
-SCALES = {"ci": 1 / 6, "nightly": 10.0}
+SCALES = {"ci": 1 / 10, "nightly": 10.0}
 FEWEST = 5
 PROFILE = os.environ.get("RPEXPLORE_TEST_PROFILE", "ci")
 
@@ -75,9 +76,12 @@ def pytest_collection_modifyitems(
 ) -> Generator[None]:
     scaled = set()
     for item in items:
-        for folder, mark in MARKS.items():
-            if item.path.is_relative_to(TESTS / folder):
-                item.add_marker(mark)
+        for mark in marks_of(item.path):
+            item.add_marker(mark)
+        # A cluster takes half a minute of processor time to begin and to warm up; what its
+        # workers do is tried by day without one.
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("nightly")
         test = getattr(item, "function", None)
         if hasattr(test, "hypothesis") and test not in scaled:
             scaled.add(test)
@@ -86,6 +90,19 @@ def pytest_collection_modifyitems(
     yield  # what is not chosen goes
     if n_workers := getattr(config, "workerinput", {}).get("workercount", 0):
         items[:] = with_slow_first(items, n_workers)
+
+
+@cache
+def marks_of(path: Path) -> tuple[str, ...]:
+    """The marks of all tests in this file."""
+    return tuple(mark for folder, mark in MARKS.items() if path.is_relative_to(TESTS / folder))
+
+
+@cache
+def number_of_slow(path: Path) -> int | None:
+    """In which of the folders of `SLOW` this file is."""
+    name = path.relative_to(TESTS).as_posix()
+    return next((number for number, slow in enumerate(SLOW) if name.startswith(slow)), None)
 
 
 def thin_out(items: list[pytest.Item]) -> None:
@@ -139,8 +156,7 @@ def with_slow_first(items: list[pytest.Item], n_workers: int) -> list[pytest.Ite
     first: list[list[pytest.Item]] = [[] for _ in range(n_workers)]
     rest = []
     for item in items:
-        folder = item.path.relative_to(TESTS).as_posix()
-        number = next((n for n, slow in enumerate(SLOW) if folder.startswith(slow)), None)
+        number = number_of_slow(item.path)
         (rest if number is None else first[number % n_workers]).append(item)
     ordered: list[pytest.Item] = []
     for worker, slow in enumerate(first):
@@ -156,15 +172,10 @@ gc.disable()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What is there by now stays, and need not be gone through again; of the rest not so often."""
-    gc.collect()
+    """What is there by now stays to the end, and is never gone through; the rest not so often."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

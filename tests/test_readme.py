@@ -83,7 +83,10 @@ RUN_APART = {
     APPROVALS: (["approve", "approve", "ledger", "verify", "release"], 0),
     TEAM_LEDGER: (["ledger", "release", "ledger"], 0),
 }
-BY_NIGHT = (SECOND_PLAN, SYNTHETIC_RECORDS, AREAS_IN_PYTHON, RULE_IN_PYTHON)
+BY_NIGHT = (
+    *(SECOND_PLAN, SYNTHETIC_RECORDS, AREAS_IN_PYTHON, RULE_IN_PYTHON),
+    *(AREA_RELEASES, POSTPROCESSING),
+)
 Section = tuple[str, str]
 
 
@@ -219,6 +222,7 @@ def test_ranges_and_groups(shown):
     assert abs(everybody["value"] - RECORDS) < 7 * everybody["standard_error"]
 
 
+@pytest.mark.nightly
 def test_postprocessing(shown):
     assert (shown(POSTPROCESSING) / "published" / "manifest.json").exists()
 
@@ -265,6 +269,7 @@ def test_presets(shown):
     assert "P5 Military quarters" in names
 
 
+@pytest.mark.nightly
 def test_areas(shown):
     folder = shown(AREA_PLANS)
     shown(AREA_RELEASES)

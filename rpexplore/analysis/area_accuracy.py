@@ -17,6 +17,7 @@ from rpexplore.domain.area_tree import AreaRange, AreaTree, area_title
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_workload import AreaWorkload
+from rpexplore.planning.areas.tree_passes import stated_errors
 from rpexplore.planning.part_plan import Z_95, worst_first
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import Table, title
@@ -108,7 +109,7 @@ class AreaErrors:
         variances = plan.closure.variance_matrix[row] @ plan.residual_variances
         asked = [kind for kind, rows in enumerate(workload.rows) if row in rows]
         of_groups = np.where(np.isin(groups.kinds, asked), variances, np.nan)
-        errors = np.sqrt(of_groups) * workload.tables.units[row]
+        errors = stated_errors(of_groups) * workload.tables.units[row]
         return cls(workload.tree, table, errors[groups.of_area])
 
     @property
@@ -151,7 +152,7 @@ class AreaErrors:
         areas = self._areas(level)
         errors = self.errors[areas]
         order = np.argsort(-errors, kind="stable")[:most]
-        chosen = areas[order]
+        chosen, median = areas[order], float(np.median(errors))
         return pd.DataFrame(
             {
                 "area": [area_title(self.tree, area) for area in chosen.tolist()],
@@ -160,7 +161,7 @@ class AreaErrors:
                 "family": self.family[chosen],
                 "standard_error": errors[order],
                 "margin_95": errors[order] * Z_95,
-                "times_median": errors[order] / np.median(errors),
+                "times_median": errors[order] / median if median > 0 else 1.0,
             }
         )
 
@@ -417,7 +418,7 @@ def _errors_by_level(
             own = here[np.isin(groups.kinds[here], kinds)]
             variances = plan.closure.variance_matrix[table] @ plan.residual_variances[:, own]
             table_name = plan.workload.tables.tables[table]
-            errors = np.sqrt(variances) * plan.workload.tables.units[table]
+            errors = stated_errors(variances) * plan.workload.tables.units[table]
             yield level, table_name, errors, groups.multiplicity[own], own
 
 

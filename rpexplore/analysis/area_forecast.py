@@ -30,6 +30,7 @@ from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.domain.survey import SurveyDesign, least_good_counts
 from rpexplore.errors import PlanError
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.tree_passes import stated_errors
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.table_text import titles
 
@@ -340,7 +341,7 @@ class AreaForecast:
         plan, drawn = self.areas_of_plan, self.counts
         groups = plan.groups.of_area[drawn.areas[one.rows]]
         variances = plan.residual_variances[:, groups]
-        errors = np.sqrt(plan.closure.variance_matrix[[one.table]] @ variances).reshape(-1)
+        errors = stated_errors(plan.closure.variance_matrix[[one.table]] @ variances).reshape(-1)
         least = errors / self.limit
         if self.survey is not None:
             factors = self.survey.factors([plan.workload.tables.tables[one.table]])

@@ -1,9 +1,13 @@
 """Warnings about exact totals, by what is public alone: never by records."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from rpexplore.common.text import joined, plural, rounded
+from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.planning.areas.exact_in_areas import OF_AREAS
 from rpexplore.planning.plan import Plan
 
 FEW_PEOPLE = 10
@@ -17,15 +21,23 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
 
     expected: counts from public figures; without them nothing is known of cells
     """
-    tables = plan.part("tables")
-    if tables is None or not plan.budget.exact:
+    tables, areas = plan.part("tables"), plan.part("areas")
+    if (tables is None and areas is None) or not plan.budget.exact:
         return []
-    workload, warnings = tables.workload, []
-    asked = [
-        " × ".join(names)
-        for names, target in zip(workload.tables, workload.targets, strict=True)
-        if not np.isnan(target) and any(set(names) <= set(total) for total in plan.budget.exact)
-    ]
+    warnings: list[str] = []
+    if tables is not None:
+        workload = tables.workload
+        asked = [
+            " × ".join(names)
+            for names, target in zip(workload.tables, workload.targets, strict=True)
+            if not np.isnan(target) and any(set(names) <= set(total) for total in plan.budget.exact)
+        ]
+    else:
+        assert areas is not None
+        workload, rows = areas.workload.tables, areas.accuracy()
+        is_exact = (rows["largest_standard_error"] == 0) & ~np.isnan(rows["target"])
+        of_levels = zip(rows["item"][is_exact], rows["level"][is_exact], strict=True)
+        asked = [f"{item} on the level {level}" for item, level in of_levels]
     if asked:
         named = joined(asked[:_MOST_NAMED]) if len(asked) <= _MOST_NAMED else f"{asked[0]} and more"
         warnings.append(
@@ -33,7 +45,10 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
             "noise: the target has no effect, and what it allows of noise is not there to protect "
             "anybody. Leave the target or the exact total out."
         )
-    for total in plan.budget.exact if expected is not None else ():
+    if areas is not None and expected is not None:
+        warnings += _of_areas(areas.workload.tree, plan.budget.exact, expected)
+    of_attributes = [one for one in plan.budget.exact if set(one) <= set(workload.domain.names)]
+    for total in of_attributes if expected is not None else ():
         attributes = [workload.domain[name] for name in workload.domain.in_order(total)]
         assert expected is not None
         counts = expected.counts_of(attributes)
@@ -52,4 +67,24 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
             "tells how many exactly: people who know the others in such a cell learn who is left. "
             "Make a coarser total exact."
         )
+    return warnings
+
+
+def _of_areas(
+    tree: AreaTree, exact: Sequence[Sequence[str]], expected: ExpectedCounts
+) -> list[str]:
+    """That areas whose number of records is exact have few of them on average."""
+    warnings = []
+    for total in exact:
+        if not total[0].startswith(OF_AREAS):
+            continue
+        areas = tree.level_slice(tree.levels.index(total[0].removeprefix(OF_AREAS)))
+        mean = expected.total / (areas.stop - areas.start)
+        if mean < FEW_PEOPLE:
+            warnings.append(
+                f"By the expected count the areas of the exact total {total[0]} have "
+                f"{rounded(mean, 2)} records on average, and the release tells how many exactly: "
+                "people who know the others in a small area learn who is left. Make the numbers of "
+                "a higher level exact."
+            )
     return warnings

@@ -35,7 +35,13 @@ def combine(
     from rpexplore.domain.domain import formulas_warning
     from rpexplore.privacy.conversions import rho_text
     from rpexplore.releases.atomic_folder import check_new
-    from rpexplore.results.combination import combine, left_aside, load_unbiased, write_combined
+    from rpexplore.results.combination import (
+        ASSUMED,
+        combine,
+        left_aside,
+        load_unbiased,
+        write_combined,
+    )
     from rpexplore.results.results import load_any_results
 
     check_new(out)
@@ -54,7 +60,8 @@ def combine(
             on_progress=on_progress,
         )
     spent, tables = combined.spent, combined.part("tables")
-    remarks = [*combined.taken_over, *filter(None, map(left_aside, parts))]
+    assumed = [ASSUMED] if len(combined.sources) > 1 else []
+    remarks = [*assumed, *combined.taken_over, *filter(None, map(left_aside, parts))]
     facts = {
         "folder": str(out),
         "label": combined.label,

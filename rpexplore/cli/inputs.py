@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadE
 
 if TYPE_CHECKING:
     from rpexplore.data.source import PersonRule, Source
+    from rpexplore.domain.area_tree import AreaTree
     from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.domain import AttributeSet, Domain
     from rpexplore.domain.record_layout import RecordLayout
@@ -85,11 +87,18 @@ def budget_from_options(
 
 
 def with_exact_totals(
-    budget: "Budget", domain: "Domain", exact: Sequence[str], neighbours: object
+    budget: "Budget",
+    domain: "Domain",
+    exact: Sequence[str],
+    neighbours: object,
+    tree: "AreaTree | None",
 ) -> "Budget":
-    """The budget with the totals of --exact; neighbours: what --neighbours says, if it is there."""
+    """The budget with the totals of --exact.
+
+    neighbours: what --neighbours says, if it is there; tree: the areas, if there are some
+    """
+    from rpexplore.planning.areas.exact_in_areas import total_from_text
     from rpexplore.privacy.budget import REPLACE, Budget
-    from rpexplore.workload.table_text import table_from_text
 
     if not exact:
         return budget
@@ -105,7 +114,7 @@ def with_exact_totals(
         period=budget.period,
         unit_noun=budget.unit_noun,
         distinct=budget.distinct,
-        exact=[table_from_text(domain.with_levels, text) for text in exact],
+        exact=[total_from_text(domain.with_levels, tree, text) for text in exact],
     )
 
 
@@ -116,9 +125,12 @@ def tables_of_sums(
     by: Sequence[str] | None,
 ) -> list[str]:
     """The tables that --sum, --mean and --by ask for, as --table has them."""
-    from rpexplore.workload.table_text import TOTAL, in_quotes
+    from rpexplore.workload.table_text import TOTAL, in_quotes, table_from_text
 
-    names: list[str] = list(dict.fromkeys([*(sums or []), *(means or [])]))
+    given = [*(sums or []), *(means or [])]
+    # The total is none: it is refused below.
+    several = (table_from_text(domain, text) or [text] for text in given)
+    names: list[str] = list(dict.fromkeys(chain.from_iterable(several)))
     if by and not names:
         raise WorkloadError("--by goes with --sum; say whose sums are wanted, or take --table.")
     for name in names:

@@ -37,8 +37,8 @@ _CREATE_LEDGER = (
 )
 _SUM = (
     "An attribute of amounts (with bounds in the codebook) whose sum, mean and number of records "
-    "are wanted in each group of --by; sums, counts and means always come together. Repeat it for "
-    "more, of which each has tables of its own."
+    "are wanted in each group of --by; sums, counts and means always come together. For more, each "
+    "of which has tables of its own, name several, separated by commas, or repeat it."
 )
 _MEAN = "The same as --sum: sums, counts and means always come together."
 _BY = (
@@ -91,14 +91,14 @@ _PERIOD = (
 )
 _EXACT = (
     "A total that is released as it is, without noise, such as state or state,sex; within some "
-    "table. The promise is then about changes of records that keep it, and not about what it "
-    "tells. Repeat it for more."
+    "table. With areas: area@county, the number of records of each county and what is above, or a "
+    "table of the top area. The promise is then about changes of records that keep it, and not "
+    "about what it tells. Repeat it for more."
 )
 _MAX_PERIODS = "In how many periods a person can have a record, at most."
 _NEIGHBOURS = (
     "What the promise compares: the data with a record more or less (add-remove), or with another "
-    "record in its place (replace). With replace the number of records is public; tables "
-    "without areas have it exactly."
+    "record in its place (replace). With replace the number of records is public, and exact."
 )
 _DIRECTION = "Smaller = more private, less accurate."
 _QUERY_ATTRIBUTES = (
@@ -316,8 +316,8 @@ OfOrder = Annotated[list[int] | None, option("K", "All tables of exactly K attri
 AtMostCells = Annotated[int | None, option("N", "All tables with at most N cells.")]
 Table = Annotated[list[str] | None, option("A,B", _TABLE)]
 TablesFile = Annotated[Path | None, option("FILE", _TABLES)]
-Sum = Annotated[list[str] | None, Option("--sum", metavar="A", help=_SUM)]
-Mean = Annotated[list[str] | None, Option("--mean", metavar="A", help=_MEAN)]
+Sum = Annotated[list[str] | None, Option("--sum", metavar="A,B", help=_SUM)]
+Mean = Annotated[list[str] | None, Option("--mean", metavar="A,B", help=_MEAN)]
 By = Annotated[list[str] | None, Option("--by", metavar="A,B", help=_BY)]
 Weight = Annotated[
     list[str] | None, option("A,B=W", "Weight of a table (else 1); larger = more accurate.")
@@ -476,7 +476,7 @@ DatabaseTable = Annotated[
 Stream = Annotated[bool, flag("--stream", _STREAM)]
 Encoding = Annotated[
     str | None,
-    option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as a byte order mark says."),
+    option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as the file says."),
 ]
 Positions = Annotated[
     Path | None,
@@ -488,7 +488,7 @@ EncodingOfCodebook = Annotated[
     str | None,
     option(
         "NAME",
-        "Of the text files read, such as windows-1252; UTF-8, or as a byte order mark says.",
+        "Of texts in the files read, such as windows-1252; UTF-8, or as the file says.",
         "--encoding",
     ),
 ]

@@ -299,7 +299,7 @@ def plan(
         )
         weighted = "" if weight_column is not None or tree is not None else _weighted(codebook)
         domain = inputs.with_not_stated(domain, not_stated or [])
-        budget = inputs.with_exact_totals(budget, domain, exact or [], neighbours)
+        budget = inputs.with_exact_totals(budget, domain, exact or [], neighbours, tree)
     records_weighted = weights.Weighting(
         weight_column, max_weight, weight_decimals, unweighted or []
     )

@@ -540,6 +540,7 @@ def plan_at_smallest_budget(
                 max_records_per_person=most,
                 unit_noun=reference_budget.unit_noun,
                 neighbours=reference_budget.neighbours,
+                exact=reference_budget.exact,
                 tolerance=tolerance,
                 uniform_levels=uniform_levels,
                 on_progress=on_progress,

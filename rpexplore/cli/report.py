@@ -60,7 +60,7 @@ def schema(
     domain = inputs.with_not_stated(domain, not_stated or [])
     domain = inputs.with_groups(domain, groups or [], encoding)
     domain = inputs.with_recodes(domain, recode or [], encoding)
-    remarks = [] if tree is not None else remarks_on_codebook(codebook, resource, roles)
+    remarks = [] if tree is not None else remarks_on_codebook(codebook, resource, roles, encoding)
     remarks += [remark_on_layout] if remark_on_layout else []
     if tree is not None and out is not None:
         remarks = [f"The areas are not in {out}; name their file to plan, by --areas."]

@@ -1,5 +1,6 @@
 """Files that hold records: statistics packages, Parquet, zip files, and how large they become."""
 
+import codecs
 import io
 import os
 import re
@@ -103,6 +104,10 @@ _DATES = {
         (r"(DATETIME|DATEAMPM|MDYAMPM|(IS|E|B)8601DT|B8601DN)[\d.]*", "1960-01-01", "s"),
     ),
 }
+_FIRST_STATA_IN_UTF8 = 118  # of Stata 14
+# The code of characters in a file of SPSS: none, ASCII of 7 or 8 bits, or windows-1252, which are
+# written whatever the texts are in.
+_CODES_OF_NO_ENCODING = (0, 2, 3, 1252)
 _WITHOUT_MISSING = (
     "por",
     "xpt",
@@ -147,7 +152,11 @@ def statistics_format(head: bytes, filename: str) -> str | None:
 
 
 def dictionary(
-    content: bytes | Path, form: str, name: str, error: type[RpexploreError]
+    content: bytes | Path,
+    form: str,
+    name: str,
+    error: type[RpexploreError],
+    encoding: str | None = None,
 ) -> tuple[DictionaryVariable, ...]:
     """The variables of a file, of which no record is read.
 
@@ -155,6 +164,8 @@ def dictionary(
         content: What it holds, or where it is.
         form: As of `statistics_format`.
         name: What errors call it.
+        encoding: Of its texts, as Python calls it; None for the one that it states, or else as of
+            `StoredTexts`.
 
     Raises:
         error: For a file that cannot be read.
@@ -162,7 +173,7 @@ def dictionary(
     """
     require("pyreadstat", "formats", f"{name}, a file of {PACKAGES[form]}")
     if isinstance(content, bytes):
-        return _in_other_process(content, form, name, error)
+        return _in_other_process(content, form, name, error, encoding)
     try:
         status = content.stat()
     except OSError as problem:
@@ -170,7 +181,7 @@ def dictionary(
     states = (_state(status),)
     if catalog := catalog_beside(content, form):
         states += (_state(catalog.stat()),)
-    return _of_path(content, states, form, name, error)
+    return _of_path(content, states, form, name, error, encoding)
 
 
 def catalog_beside(path: Path, form: str) -> Path | None:
@@ -192,17 +203,21 @@ def _of_path(
     form: str,
     name: str,
     error: type[RpexploreError],
+    encoding: str | None,
 ) -> tuple[DictionaryVariable, ...]:
     """The variables of the file, while it and its catalog are in these states."""
-    return _in_other_process(path, form, name, error)
+    return _in_other_process(path, form, name, error, encoding)
 
 
 def _in_other_process(
-    content: bytes | Path, form: str, name: str, error: type[RpexploreError]
+    content: bytes | Path,
+    form: str,
+    name: str,
+    error: type[RpexploreError],
+    encoding: str | None,
 ) -> tuple[DictionaryVariable, ...]:
-    return in_other_process(
-        _dictionary, content, form, name, error, ended=damaged(form, name, error)
-    )
+    ended = damaged(form, name, error)
+    return in_other_process(_dictionary, content, form, name, error, encoding, ended=ended)
 
 
 def damaged(form: str, name: str, error: type[RpexploreError]) -> RpexploreError:
@@ -220,10 +235,10 @@ def readable(form: str, name: str, error: type[RpexploreError]) -> Iterator[None
     except (RpexploreError, OSError):
         raise
     except Exception as problem:  # of pyreadstat, but also of Python about texts, dates and sizes
-        if "encoding" in str(problem):
+        if isinstance(problem, UnicodeError) or "encoding" in str(problem):
             raise error(
-                f"{name} is in an encoding that cannot be read; save it in UTF-8 (in SPSS: SET "
-                "UNICODE=ON), or as CSV."
+                f"{name} is in an encoding that cannot be read; name the one of its texts "
+                "(--encoding windows-1250), save it in UTF-8 (in SPSS: SET UNICODE=ON), or as CSV."
             ) from None
         raise damaged(form, name, error) from None
 
@@ -247,28 +262,41 @@ def read_part(file: BinaryIO, form: str, **options: Any) -> tuple[Any, Any]:
 
 
 def _dictionary(
-    content: bytes | Path, form: str, name: str, error: type[RpexploreError]
+    content: bytes | Path,
+    form: str,
+    name: str,
+    error: type[RpexploreError],
+    encoding: str | None = None,
 ) -> tuple[DictionaryVariable, ...]:
     with (
         readable(form, name, error),
         content.open("rb") if isinstance(content, Path) else io.BytesIO(content) as file,
     ):
         path = content if isinstance(content, Path) else None
-        return read_dictionary(file, form, path, name, error)[0]
+        return read_dictionary(file, form, path, name, error, encoding)[0]
 
 
 def read_dictionary(
-    file: BinaryIO, form: str, path: Path | None, name: str, error: type[RpexploreError]
-) -> tuple[tuple[DictionaryVariable, ...], Any]:
-    """The variables of an open file, and what pyreadstat says of it. For another process.
+    file: BinaryIO,
+    form: str,
+    path: Path | None,
+    name: str,
+    error: type[RpexploreError],
+    encoding: str | None = None,
+) -> tuple[tuple[DictionaryVariable, ...], Any, "StoredTexts"]:
+    """The variables of an open file, what pyreadstat says of it, and how it stores its texts.
+
+    What pyreadstat says has texts as they are stored. For another process.
 
     path: where the file is, if anywhere, so that a catalog beside it is found
     """
+    weight, states_encoding = _encoding_and_weight(file, form)
+    texts = StoredTexts(encoding, name, error, are_known=states_encoding and encoding is None)
     # As a dict: a DataFrame would take the import of pandas, longer than all else.
-    _, said = read_part(file, form, metadataonly=True, output_format="dict")
+    _, said = read_part(file, form, **texts.options, metadataonly=True, output_format="dict")
     if path is not None and (catalog := catalog_beside(path, form)):
         try:
-            labels = _labels_of_catalog(catalog)
+            labels = _labels_of_catalog(catalog, texts)
         except Exception:  # pyreadstat's, of whatever kind
             raise error(
                 f"The catalog {catalog.name!r} beside {name} cannot be read; make it anew in SAS, "
@@ -278,32 +306,120 @@ def read_dictionary(
             variable: labels.get(label_set, {})
             for variable, label_set in said.variable_to_label.items()
         }
-    weight = _case_weight(file, form)
     variables = (
         _variable(
             form,
-            name,
-            label or "",
+            texts.read(name),
+            texts.read_label(label or ""),
             said.readstat_variable_types[name],
             said.original_variable_types[name] or "",
-            dict(said.variable_value_labels.get(name, {})),
-            tuple((part["lo"], part["hi"]) for part in said.missing_ranges.get(name, ())),
+            {
+                texts.read(value): texts.read_label(shown)
+                for value, shown in said.variable_value_labels.get(name, {}).items()
+            },
+            tuple(
+                (texts.read(part["lo"]), texts.read(part["hi"]))
+                for part in said.missing_ranges.get(name, ())
+            ),
         )
         for name, label in zip(said.column_names, said.column_labels, strict=True)
     )
-    return tuple(replace(one, is_weight=one.name == weight) for one in variables), said
+    weight_name = texts.read(weight.decode("latin-1" if texts.options else "utf-8", "replace"))
+    return tuple(replace(one, is_weight=one.name == weight_name) for one in variables), said, texts
 
 
-def _case_weight(file: BinaryIO, form: str) -> str | None:
-    """The variable that a file of SPSS is weighted by, of which pyreadstat tells nothing.
+class StoredTexts:
+    """The texts of a file that does not say in which encoding they are: UTF-8 or windows-1252.
 
-    The header has the number of its record among those of variables (at byte 72, 0 for none). These
-    follow it, of 32 bytes each with their labels and missing values behind, and have the short
-    name; an extension (7, 13) has the long ones.
+    Stata before its version 14, transport files of SAS, and old or foreign files of SPSS. Their
+    programs wrote texts as the system had them, and others write UTF-8. pyreadstat gives each byte
+    as a character (ISO-8859-1); all texts that are not ASCII must then be UTF-8, or none:
+    hardly any text in another encoding is.
+    """
+
+    def __init__(
+        self, encoding: str | None, name: str, error: type[RpexploreError], *, are_known: bool
+    ) -> None:
+        """encoding: one that is named, as Python calls it; are_known: whether the file says it."""
+        self.options = {} if are_known else {"encoding": "ISO-8859-1"}
+        self._are_known, self._is_named = are_known, encoding is not None
+        self._encoding, self._name, self._error = encoding, name, error
+
+    def read(self, stored: Any) -> Any:
+        """A text as it was meant; a number as it is."""
+        if not isinstance(stored, str) or self._is_plain(stored):
+            return stored
+        content = stored.encode("latin-1")
+        return content.decode(self._encoding_of(content))
+
+    def read_label(self, stored: str) -> str:
+        """A text that may be cut off within a character, as labels of 80 bytes are."""
+        if self._is_plain(stored):
+            return stored
+        content = stored.encode("latin-1")
+        return codecs.getincrementaldecoder(self._encoding_of(content))().decode(content)
+
+    def _is_plain(self, stored: str) -> bool:
+        return self._are_known or (stored.isascii() and not self._is_named)
+
+    def _encoding_of(self, content: bytes) -> str:
+        """The encoding of all texts, if need be by this one.
+
+        Raises the error where a text before this one had another encoding.
+        """
+        if self._is_named and self._encoding is not None:
+            return self._encoding
+        try:
+            is_utf8 = not codecs.getincrementaldecoder("utf-8")().decode(content).isascii()
+        except UnicodeDecodeError:
+            is_utf8 = False
+        encoding = "utf-8" if is_utf8 else "windows-1252"
+        if self._encoding not in (None, encoding):
+            raise self._error(
+                f"{self._name} does not say in which encoding its texts are, and some are UTF-8, "
+                "others not; name the one that holds (--encoding windows-1252, in Python "
+                'FileSource(path, "windows-1252")), or save it in UTF-8.'
+            )
+        self._encoding = encoding
+        return encoding
+
+
+def _encoding_and_weight(file: BinaryIO, form: str) -> tuple[bytes, bool]:
+    """The variable that a file of SPSS is weighted by, and whether a file states its encoding.
+
+    pyreadstat tells neither. The weight is as it is stored.
+    """
+    if form == "dta":
+        file.seek(0)
+        release = re.match(rb"<stata_dta><header><release>(\d+)<", file.read(HEAD))
+        return b"", release is not None and int(release[1]) >= _FIRST_STATA_IN_UTF8
+    if form not in ("sav", "zsav"):
+        return b"", form != "xpt"
+    short, code, states_encoding = b"", 0, False
+    long: dict[bytes, bytes] = {}
+    for subtype, content, order in _extensions_of_spss(file):
+        if subtype == 0:
+            short = content.rstrip()
+        elif subtype == 3 and len(content) >= 32:
+            (code,) = struct.unpack(f"{order}i", content[28:32])
+        elif subtype == 13:
+            pairs = (pair.partition(b"=") for pair in content.split(b"\t"))
+            long |= {before: after for before, _, after in pairs}
+        elif subtype == 20:
+            states_encoding = True
+    states_encoding |= code not in _CODES_OF_NO_ENCODING
+    return long.get(short, short), states_encoding
+
+
+def _extensions_of_spss(file: BinaryIO) -> Iterator[tuple[int, bytes, str]]:
+    """The extensions of the dictionary of SPSS: subtype, content, order of bytes.
+
+    As one of subtype 0 the short name of the variable that it is weighted by, if by any. The header
+    has the number of its record among those of variables (at byte 76, 0 for none). These follow
+    it, of 32 bytes each with their labels and missing values behind, and have the short names; an
+    extension (13) has the long ones.
     https://www.gnu.org/software/pspp/pspp-dev/html_node/System-File-Format.html
     """
-    if form not in ("sav", "zsav"):
-        return None
     file.seek(0)
     header = file.read(176)
     order = "<" if header[64:68] in (b"\2\0\0\0", b"\3\0\0\0") else ">"
@@ -317,15 +433,15 @@ def _case_weight(file: BinaryIO, form: str) -> str | None:
         file.seek(n_bytes, os.SEEK_CUR)
 
     (index,) = struct.unpack(f"{order}i", header[76:80])
-    short, n_variables = "", 0
-    while index > 0:
+    n_variables = 0
+    while True:
         (kind,) = numbers(1)
         if kind == 2:
             _, has_label, n_missing, _, _ = numbers(5)
             name = file.read(8)
             n_variables += 1
             if n_variables == index:
-                short = name.decode("latin-1").rstrip()
+                yield 0, name, order
             if has_label:
                 skip(-(-numbers(1)[0] // 4) * 4)
             skip(8 * abs(n_missing))
@@ -338,21 +454,18 @@ def _case_weight(file: BinaryIO, form: str) -> str | None:
             skip(80 * numbers(1)[0])
         elif kind == 7:
             subtype, size, count = numbers(3)
-            content = file.read(size * count)
-            if subtype == 13:
-                names = [pair.partition(b"=") for pair in content.split(b"\t")]
-                long = {before.decode("latin-1"): after for before, _, after in names}
-                return long.get(short, short.encode()).decode("utf-8", errors="replace")
+            if size < 0 or count < 0:
+                raise ValueError("a damaged dictionary")
+            yield subtype, file.read(size * count), order
         else:
-            break
-    return short or None
+            return
 
 
-def _labels_of_catalog(catalog: Path) -> Mapping[str, Mapping[Any, str]]:
+def _labels_of_catalog(catalog: Path, texts: StoredTexts) -> Mapping[str, Mapping[Any, str]]:
     """The labels by value of each format of SAS in its catalog; of ranges by their first values."""
     import pyreadstat
 
-    _, said = pyreadstat.read_sas7bcat(catalog, output_format="dict")
+    _, said = pyreadstat.read_sas7bcat(catalog, output_format="dict", **texts.options)
     # The label of all other values (OTHER) has no value.
     return {
         name: {value: label for value, label in labels.items() if value is not None}

@@ -16,6 +16,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from errno import ELOOP, ENAMETOOLONG
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ from rpexplore.errors import LedgerError, RpexploreError
 # ---- Files written whole or not at all, text read from bytes, and the program's own folder.
 
 
-_PART, _SECONDS_TO_WRITE = ".rpexplore-part-", 3600
+_PART = ".rpexplore-part-"
+# A writer locks its folder at once, and has it no longer than this where there are no locks.
+_SECONDS_TO_LOCK, _SECONDS_TO_WRITE = 10, 3600
 
 
 def home_folder() -> Path:
@@ -135,17 +138,16 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     """Context manager: a path whose content becomes the file `path` if the block ends well."""
     path = Path(path)
     check_replaceable(path)
-    # Remove what killed writers left behind.
     with contextlib.suppress(OSError):
         for left in path.parent.glob(f"{_PART}*"):
-            if time.time() - left.lstat().st_mtime > _SECONDS_TO_WRITE:
-                shutil.rmtree(left, ignore_errors=True)
+            _remove_left(left)
     # A folder of our own and of an unpredictable name: nobody can have put a link there.
     with tempfile.TemporaryDirectory(
         prefix=_PART, dir=path.parent, ignore_cleanup_errors=True
     ) as folder:
         part = Path(folder) / "part"
-        yield part
+        with _locked(folder):
+            yield part
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         if path.exists():
@@ -153,6 +155,43 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         part.replace(path)
     with contextlib.suppress(OSError):  # a file system without; the file itself is written
         names_to_disk(path.parent)
+
+
+@contextlib.contextmanager
+def _locked(folder: str | Path) -> Iterator[bool]:
+    """Context manager: a lock on a folder, which a killed process loses; False without one.
+
+    Raises `BlockingIOError` where another process has it.
+    """
+    if find_spec("fcntl") is None:  # Windows
+        yield False
+        return
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        is_locked = True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:  # a file system without locks
+            is_locked = False
+        yield is_locked
+    finally:
+        os.close(descriptor)
+
+
+def _remove_left(folder: Path) -> None:
+    """Remove the folder of a writer of this user that was killed; raises `OSError`."""
+    status = folder.lstat()
+    is_own = os.name != "posix" or status.st_uid == os.geteuid()
+    age = time.time() - status.st_mtime
+    if not (stat.S_ISDIR(status.st_mode) and is_own and age > _SECONDS_TO_LOCK):
+        return
+    with contextlib.suppress(BlockingIOError), _locked(folder) as is_locked:
+        if is_locked or age > _SECONDS_TO_WRITE:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_replaceable(path: Path) -> None:

@@ -33,6 +33,7 @@ from rpexplore.errors import DataError
 
 _SHOWN = 5  # distinct values named on the screen
 _DECIMAL_COMMA = r"^(\s*[+-]?\d*),(\d+(?:[eE][+-]?\d+)?\s*)$"
+_DECIMAL_POINT = r"^\s*[+-]?\d*[.]\d+(?:[eE][+-]?\d+)?\s*$"
 EXACT = 2**53
 """The last whole number that a float of 64 bits tells from the next: 2^53 + 1 becomes it."""
 EXACT_TEXT = f"[+-]?0*{EXACT}([.]0*)?"
@@ -97,6 +98,7 @@ class Coder:
     ) -> None:
         self.name, self._values, self._declared = attribute.name, attribute.values, declared
         self._has_decimal_commas = has_decimal_commas
+        self._marks: set[str] = set()  # before decimals, in texts so far
         if isinstance(self._values, Categories):
             readings = self._values.readings
             self._listed = pa.array(list(readings), pa.string())
@@ -143,7 +145,7 @@ class Coder:
         values = self._values
         are_texts = isinstance(values, Categories) and not values.are_numbers
         if self._has_decimal_commas and not are_texts and pa.types.is_string(column.type):
-            column = pc.replace_substring_regex(column, _DECIMAL_COMMA, r"\1.\2")
+            column = self._with_points(column)
         if isinstance(values, Categories):
             texts = pc.utf8_normalize(as_text(column), form="NFC")
             if values.numbers:
@@ -180,6 +182,22 @@ class Coder:
         for value, code in values.missing_codes.items():  # they go before the numbers
             codes[_are_missing(value, column, numbers, width)] = code
         return codes
+
+    def _with_points(self, texts: pa.Array) -> pa.Array:
+        """Texts whose numbers have a point in the place of a decimal comma.
+
+        Raises `DataError` where some have a comma and others a point, in whatever batch.
+        """
+        for mark, pattern in ((",", _DECIMAL_COMMA), (".", _DECIMAL_POINT)):
+            if pc.any(pc.match_substring_regex(texts, pattern)).as_py():
+                self._marks.add(mark)
+        if len(self._marks) > 1:
+            raise DataError(
+                f"The column {self.name!r} has some numbers with a decimal comma and others with a "
+                "point, so that nobody can say what 1.000 is; write all of them alike, and "
+                "leave thousands unmarked."
+            )
+        return pc.replace_substring_regex(texts, _DECIMAL_COMMA, r"\1.\2")
 
     def _codes_of_days(self, values: Dates, column: pa.Array, plain: pa.Array) -> np.ndarray:
         """Group indices of days, int64[n], below 0 for what is missing or in no group.

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from unicodedata import normalize
 
 import numpy as np
@@ -122,12 +122,22 @@ class Fingerprint:
     size      bytes of the records, 0 where an engine does not tell
     modified  when they last changed, an ISO moment in UTC; "" where an engine does not tell
     detail    anything else that changes with the records' place and form: a digest of the files
-              with their sizes and times, or of the columns and their types
+              with their sizes and times, and of how they are read, or of the columns and their
+              types
+    lasting   the same without what a copy back, or another owner, changes of files whose contents
+              stay: by it a run that was stopped knows its records; "" where `detail` has no such
     """
 
     size: int
     modified: str
     detail: str
+    lasting: str = ""
+
+    @property
+    def lasting_facts(self) -> Mapping[str, Any]:
+        """What a run that was stopped notes of its records, to know them again."""
+        detail = self.lasting or self.detail
+        return {"size": self.size, "modified": self.modified, "detail": detail}
 
 
 OF_NOBODY, BEYOND, UNCLEAR = 1, 2, 3
@@ -292,6 +302,12 @@ class Source(Protocol):
         """The column by which the records are weighted, as their file (SPSS) or the codebook with
         their positions (DDI) says; "" for none."""
         return ""
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """Of records of fixed width the `file` that states where their columns are, and its
+        `sha256`; else empty."""
+        return {}
 
     def columns(self) -> tuple[str, ...]:
         """The names of the records' columns, in their order; looks at no record."""

@@ -12,7 +12,7 @@ from unicodedata import normalize
 from xml.parsers import expat
 
 from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable, dictionary, statistics_format
-from rpexplore.common.files import HEAD, file_bytes
+from rpexplore.common.files import HEAD, file_bytes, known_encoding
 from rpexplore.common.numbers import shown
 from rpexplore.common.spreadsheets import spreadsheet_kind
 from rpexplore.common.text import data_size
@@ -213,6 +213,7 @@ def draft_of_file(
     filename: str,
     columns: Mapping[str, str] | None = None,
     language: str = "",
+    encoding: str | None = None,
 ) -> Draft:
     """The codebook in a file of a kind that has one.
 
@@ -221,13 +222,15 @@ def draft_of_file(
         filename: What errors call it; its ending counts where there is no path.
         columns: Of a spreadsheet, what its columns are, as of `Domain.load`.
         language: Of labels, of a DDI codebook or a PX file in several: "de"; else its first.
+        encoding: Of the texts of SPSS, Stata and SAS; None for the one that the file states.
 
     Raises:
         DomainError: For one that cannot be read. Of a file of records none is read.
     """
     head = _head(content, filename)
     if form := statistics_format(head, content.name if isinstance(content, Path) else filename):
-        return draft_of(variables_of_statistics_file(content, form, filename))
+        encoding = encoding and known_encoding(encoding, DomainError)
+        return draft_of(variables_of_statistics_file(content, form, filename, encoding))
     refuse_large(len(content) if isinstance(content, bytes) else content.stat().st_size, filename)
     if isinstance(content, Path):
         ending, content = content.suffix, file_bytes(content, filename, DomainError)
@@ -567,21 +570,23 @@ def _number(text: str) -> float | None:
 # ---- The dictionary of a file of SPSS, Stata or SAS as variables; none of its records is read.
 
 
-def variables_of_statistics_file(content: bytes | Path, form: str, name: str) -> list[Variable]:
+def variables_of_statistics_file(
+    content: bytes | Path, form: str, name: str, encoding: str | None = None
+) -> list[Variable]:
     """The variables in the dictionary of the file.
 
     Args:
         content: What it holds, or where it is.
         form: As of `statistics_format`.
         name: What errors call it.
+        encoding: As of `dictionary`.
 
     Raises:
         DomainError: For a file that cannot be read, or without pyreadstat.
     """
     package = PACKAGES[form]
-    return [
-        _statistics_variable(said, package) for said in dictionary(content, form, name, DomainError)
-    ]
+    variables = dictionary(content, form, name, DomainError, encoding)
+    return [_statistics_variable(said, package) for said in variables]
 
 
 def _statistics_variable(said: DictionaryVariable, package: str) -> Variable:

@@ -33,11 +33,14 @@ def describe_left_out(without_values: Mapping[str, str], *, is_draft: bool = Fal
 
 
 def remarks_on_codebook(
-    path: Path, resource: str | None = None, columns: Mapping[str, str] | None = None
+    path: Path,
+    resource: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
 ) -> list[str]:
     """What to look at before the codebook in this file is used.
 
-    resource, columns: as of `Domain.load`
+    resource, columns, encoding: as of `Domain.load`
     """
     if path.suffix.lower() == ".json":
         text = utf8_text(file_bytes(path, str(path), DomainError), str(path), DomainError)
@@ -48,7 +51,7 @@ def remarks_on_codebook(
         return remarks
     if not dictionary_kind(b"", path.name):
         return []
-    draft = draft_of_file(path, f"The codebook {str(path)!r}", columns)
+    draft = draft_of_file(path, f"The codebook {str(path)!r}", columns, encoding=encoding)
     remarks = [*draft.remarks]
     if draft.without_values:
         remarks.append(describe_left_out(draft.without_values, is_draft=True))

@@ -7,7 +7,7 @@ from typing import Any
 
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few
-from rpexplore.common.text import csv_rows, csv_text, refuse_twice
+from rpexplore.common.text import csv_rows, csv_text, refuse_twice, refuse_unclear
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.codebook import DATES, attribute_from_field, check_number
@@ -175,14 +175,17 @@ def _field_of_variable(row: Mapping[str, str]) -> dict[str, Any]:
         ]
     span = _RANGE.fullmatch(text)
     if kind == "bins":
+        edges = [*_listed_values(text)]
+        refuse_unclear(edges)
         # Where something else separates the edges, a comma can only be a decimal one.
-        return field | {"bins": [_number(edge.replace(",", ".")) for edge in _listed_values(text)]}
+        return field | {"bins": [_number(edge.replace(",", ".")) for edge in edges]}
     if span is None:
         listed = _listed_values(text)
         field["constraints"] = {"enum": list(listed)}
         field["categories"] = [{"value": value, "label": label} for value, label in listed.items()]
         return field | {"type": "number" if kind == "number" else "string"}
     low, high, step = span.groups()
+    refuse_unclear([low, high, step or ""])
     if kind == "amounts":
         return field | {"type": "number", "bounds": [low, high]}
     if kind in DATES or not re.fullmatch(r"[+-]?[0-9]+", low):

@@ -19,7 +19,7 @@ import numpy as np
 from rpexplore.common.files import file_bytes, utf8_text, write_whole
 from rpexplore.common.numbers import read_only, shown, shown_few, whole_number
 from rpexplore.common.spreadsheets import spreadsheet_kind
-from rpexplore.common.text import begins_formula, joined
+from rpexplore.common.text import as_seen, begins_formula, joined
 from rpexplore.domain import codebook, codebook_rows
 from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MISSING, Attribute, Values
@@ -64,6 +64,7 @@ class Domain:
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
         seen: set[str] = set()
+        looks: dict[str, str] = {}
         for attribute in self.attributes:
             if not isinstance(attribute, Attribute):
                 raise DomainError(
@@ -75,6 +76,12 @@ class Domain:
                     f"The attribute {attribute.name!r} is in the domain twice; rename one of them."
                 )
             seen.add(attribute.name)
+            other = looks.setdefault(as_seen(attribute.name), attribute.name)
+            if other != attribute.name:
+                raise DomainError(
+                    f"The attribute {attribute.name!a} looks like {other!a}, from which "
+                    "it differs by signs that cannot be seen; rename one of them."
+                )
         self._check_levels()
         object.__setattr__(self, "impossible", stated_combinations(self, self.impossible))
         if self.impossible:
@@ -145,7 +152,7 @@ class Domain:
         columns: what columns of a CSV file are, if they have other names: "attribute", "value",
         "label", "group" -> its name
         encoding: of text files, such as "windows-1252"; UTF-8 if left out, or as a byte order mark
-        says
+        says; of SPSS, Stata and SAS as of `FileSource`
         language: of labels, of a DDI codebook or a PX file in several: "de"; the first if left out
 
         Raises `DomainError` if the file is missing, of another kind, or not usable.
@@ -162,7 +169,8 @@ class Domain:
         if kind:
             if resource is not None:
                 raise DomainError(f"{Path(path).name} is no Data Package; name none of its tables.")
-            draft = draft_of_file(Path(path), f"The codebook {str(path)!r}", columns, language)
+            source = f"The codebook {str(path)!r}"
+            draft = draft_of_file(Path(path), source, columns, language, encoding)
             if not draft.domain.attributes:
                 raise DomainError(
                     f"The {kind} {str(path)!r} has no variable with two labelled values or more; "

@@ -14,7 +14,7 @@ import numpy as np
 from rpexplore.common.files import utf8_text
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few
-from rpexplore.common.text import csv_rows, csv_text, plural, with_decimal_point
+from rpexplore.common.text import csv_rows, csv_text, plural, refuse_unclear, with_decimal_point
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import (
@@ -82,7 +82,7 @@ def public_table_from_csv(domain: Domain, content: bytes, source: str) -> Public
         if is_shares:
             header[shares[0]] = COUNT_COLUMNS[0]
         numbered = ((number + len(facts), row) for number, row in rows)
-        counts = _from_rows(domain, chain([(1, header)], numbered))
+        counts = _from_rows(domain, chain([(1, header)], numbered), are_shares=is_shares)
         name, date, of = facts.get("name", source), facts.get("date", ""), facts.get("source", "")
         return PublicTable(counts, name, date, of, is_shares=is_shares)
 
@@ -97,14 +97,21 @@ def csv_of_public_table(table: PublicTable) -> str:
 
 def csv_of_expected_counts(expected: ExpectedCounts, column: str = COUNT_COLUMNS[0]) -> str:
     """Counts by attributes as CSV, one row a cell, for `expected_counts_from_csv`."""
-    counts = (int(count) if count.is_integer() else count for count in expected.counts)
-    cells = zip(product(*expected.values), counts, strict=True)
+    cells = zip(product(*expected.values), map(_written, expected.counts), strict=True)
     return csv_text(
         [(*expected.attributes, column), *((*values, count) for values, count in cells)]
     )
 
 
-def _from_rows(domain: Domain, rows: Iterator[tuple[int, list[str]]]) -> ExpectedCounts:
+def _written(count: float) -> str:
+    """A count as text, never in a form that might be one with thousands marked."""
+    text = str(int(count)) if count.is_integer() else repr(count)
+    return f"{text}0" if re.fullmatch(r"[0-9]{1,3}\.[0-9]{3}", text) else text
+
+
+def _from_rows(
+    domain: Domain, rows: Iterator[tuple[int, list[str]]], *, are_shares: bool = False
+) -> ExpectedCounts:
     """The counts in rows with the numbers of their lines, the header first.
 
     No row is read before the header, and none behind the first that is wrong.
@@ -114,7 +121,7 @@ def _from_rows(domain: Domain, rows: Iterator[tuple[int, list[str]]]) -> Expecte
     attributes = [domain.attributes[index] for index in columns]
     shape = tuple(attribute.size for attribute in attributes)
     check_margin_size(shape)
-    counts, negative = np.full(shape, np.nan), 0
+    counts, negative, written = np.full(shape, np.nan), 0, list[str]()
     is_release = header[count_column] == "value" and "standard_error" in header
     for number, row in rows:
         if not any(text.strip() for text in row):
@@ -131,11 +138,14 @@ def _from_rows(domain: Domain, rows: Iterator[tuple[int, list[str]]]) -> Expecte
                 raise WorkloadError(
                     f"{_describe_cell(attributes, cell)} is there twice; keep one row for it."
                 )
+            written.append(row[count_column])
             count = with_decimal_point(row[count_column])
             if is_release and -MAX_COUNT <= checked_number(count) < 0:
                 counts[cell], negative = 0, negative + 1
             else:
                 counts[cell] = checked_count(count)
+    if not is_release and not are_shares:
+        refuse_unclear(written)
     missing = np.argwhere(np.isnan(counts)).tolist()
     if missing:
         raise WorkloadError(

@@ -114,14 +114,16 @@ def refuse_indistinct(
 
 def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
     """Raise `PlanError` for parts of which it is not known what replacing a record costs."""
-    others = [TITLES[kind].lower() for kind in kinds if kind != "tables"]
     if "rounds" in kinds:
         refuse_without_panel(budget, kinds)
+    of_tables = [kind for kind in kinds if kind in ("tables", "areas")]
+    others = [TITLES[kind].lower() for kind in kinds if kind not in of_tables[:1]]
     if budget.exact and others:
         raise PlanError(
-            f"Exact totals ({budget.exact_text}) go with plans of tables alone, and not with "
-            f"{joined(others)}, as exchanges of values between two records are charged only in "
-            "tables; leave the exact totals out, or make a plan of the tables alone."
+            f"Exact totals ({budget.exact_text}) go with plans of tables alone, or of tables in "
+            f"areas alone, and not with {joined(others)}, as exchanges of values between two "
+            "records are charged only there; leave the exact totals out, or make a plan of "
+            f"{'one of these' if len(of_tables) > 1 else 'the tables'} alone."
         )
     others = [TITLES[kind].lower() for kind in kinds if kind == "rounds"]
     if budget.replaces and others:

@@ -231,11 +231,16 @@ def _check_cost(plan: TablePlan) -> Check:
     )
 
 
-def _beside_dearest(check: Check, found: Fraction, *, is_proven: bool) -> Check:
+_REPLACING = "replacing a record"
+
+
+def _beside_dearest(
+    check: Check, found: Fraction, *, is_proven: bool, what: str = _REPLACING
+) -> Check:
     """The check of a bound on what replacing a record costs, with the dearest that was found."""
     which = "the dearest of all replacements" if is_proven else "the dearest that was found"
     finding = (
-        f"{check.finding}; each residual is charged the most that replacing a record costs in it, "
+        f"{check.finding}; each residual is charged the most that {what} costs in it, "
         f"and {which} costs {rounded(found, 12, 'up')}"
     )
     return replace(check, finding=finding)
@@ -453,7 +458,8 @@ def area_checks(plan: AreaPlan, *, strategies: bool) -> tuple[Check, ...]:
         cost = privacy_check(plan, plan.exact_record_cost)
         if plan.budget.replaces:
             found = dearest_in_areas(plan) * plan.budget.records_factor
-            cost = _beside_dearest(cost, found, is_proven=False)
+            what = "a change that keeps the exact totals" if plan.budget.exact else _REPLACING
+            cost = _beside_dearest(cost, found, is_proven=False, what=what)
         checks = [cost, _check_answers(plan)]
         if plan.uniform:
             checks.append(_check_levels(plan))
@@ -466,7 +472,8 @@ def area_checks(plan: AreaPlan, *, strategies: bool) -> tuple[Check, ...]:
 
 def _has_profiles_of_tables(plan: AreaPlan) -> bool:
     """Whether the profiles of residuals are those that the loss needs."""
-    profiles = profiles_of(plan.workload, plan.closure, plan.loss, plan.loss_rows)
+    exact_levels = plan.exact_levels[plan.of_residual]
+    profiles = profiles_of(plan.workload, plan.closure, plan.loss, plan.loss_rows, exact_levels)
     return np.array_equal(profiles.of_residual, plan.of_residual)
 
 
@@ -527,7 +534,7 @@ def _check_loss_and_bound(plan: AreaPlan, bound: float | None) -> list[Check]:
         f"{plan.loss.description} is {value:.9g}; stated {stated:.9g}",
     )
     sizes = plan.groups.multiplicity
-    totals = [plan.prices @ sizes]
+    totals = [np.sum(plan.prices @ sizes)]
     if plan.table_prices is not None and not plan.loss.meets_required_targets:
         totals.append(np.sum(plan.table_prices @ sizes))
     if any(abs(float(total) - 1) > PRICE_TOLERANCE for total in totals):

@@ -14,6 +14,7 @@ import pyarrow.parquet
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.result_schema import EMPTY_NOTE, MEANS, NOTE, RELEASED, Column
 from rpexplore.planning.areas.area_design import AreaDesign
+from rpexplore.planning.areas.tree_passes import stated_errors
 from rpexplore.planning.mechanism.reconstruction import impossible_answers, query_matrices
 from rpexplore.releases.area_measurement import PartAnswers
 from rpexplore.releases.area_parts import AreaParts
@@ -265,7 +266,7 @@ class CellErrors:
 
     def from_variances(self, variances: np.ndarray) -> np.ndarray:
         """From those of its residuals' answers, float64[n, m]: float64[m, n_cells or 1]."""
-        return np.sqrt(variances.T @ self.factors)
+        return stated_errors(variances.T @ self.factors)
 
 
 def _write_cells(

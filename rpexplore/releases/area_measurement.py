@@ -43,8 +43,8 @@ def measure_areas(parts: AreaParts, part: int, counts: Counts) -> Generator[np.n
     """Ξ x + noise of a part, a profile after another: int64[n_measured areas, n_columns] each.
 
     Independent discrete Gaussian noise of variance parameter σ̄² ∏ n_i², with σ̄² of the residual in
-    the area as the plan has it. What has the same gets its noise from one call of the sampler:
-    samples of a call are independent.
+    the area as the plan has it; what neighbours keep has none. What has the same gets its noise
+    from one call of the sampler: samples of a call are independent.
 
     counts: of the pass that the part is in
     """
@@ -123,11 +123,12 @@ def _rows_within(areas: AreaRange, larger: AreaRange) -> list[slice]:
 def _add_noise(noisy: np.ndarray, multiples: np.ndarray, columns: Columns, unit: Fraction) -> None:
     """Add noise to some columns of exact numbers, int64[n_areas, n_columns].
 
-    multiples: of each area, above 0
+    multiples: of each area; 0 where what neighbours keep is counted, which has no noise
     """
     order = np.argsort(multiples, kind="stable")
+    order = order[multiples[order] > 0]
     begins = np.flatnonzero(np.diff(multiples[order], prepend=0))
-    for rows in np.split(order, begins[1:]):
+    for rows in np.split(order, begins[1:]) if len(order) else ():
         multiple = int(multiples[rows[0]])
         gamma_squared = columns.scale_squared / (unit * columns.factor * multiple)
         n_columns = columns.within.stop - columns.within.start
@@ -147,6 +148,8 @@ def check_measurable(parts: AreaParts) -> None:
         )
     for profile, columns in enumerate(parts.columns):
         multiples = parts.plan.multiples[profile]
+        if not np.any(multiples):  # exact in all areas that are asked for it
+            continue
         multiple = int(np.min(multiples[multiples > 0]))
         for each in columns:
             gamma_squared = each.scale_squared / (parts.plan.unit * each.factor * multiple)
@@ -203,7 +206,7 @@ class PartAnswers:
             subset: self.contribution(residual, rows)
             for subset, residual in residuals_within(closure, attributes).items()
         }
-        return marginal(attributes, closure.sizes, contributions, closure.strategies)
+        return marginal(attributes, closure.sizes, contributions, closure.strategies, closure.trees)
 
     def tables(self, table: int, rows: np.ndarray) -> np.ndarray:
         """A table of `plan.workload.tables` in areas by their rows: float64[n_rows, …], unbiased.
@@ -269,9 +272,8 @@ class AreaAnswers(ABC):
     def _solutions(self) -> list[LeastSquares]:
         """Of each profile."""
         plan = self.parts.plan
-        return [
-            LeastSquares.of(plan.groups, multiples.astype(float)) for multiples in plan.multiples
-        ]
+        pairs = zip(plan.precisions, plan.exact_levels.tolist(), strict=True)
+        return [LeastSquares.of(plan.groups, *pair) for pair in pairs]
 
     @cached_property
     def _above(self) -> list[np.ndarray]:

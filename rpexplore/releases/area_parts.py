@@ -58,9 +58,7 @@ class AreaParts:
     def depths(self) -> np.ndarray:
         """The lowest level on which something is measured, of each profile: int64[n_profiles]."""
         # 0 where nothing is, of which verification tells.
-        last = [
-            int(np.max(np.flatnonzero(multiples), initial=0)) for multiples in self.plan.multiples
-        ]
+        last = [int(np.max(np.flatnonzero(row), initial=0)) for row in self.plan.is_counted]
         return np.searchsorted(self.plan.groups.starts, last, side="right") - 1
 
     @cached_property
@@ -190,7 +188,7 @@ class AreaParts:
     def measured_rows(self, profile: int, areas: AreaRange) -> np.ndarray:
         """The rows of the areas in which a profile is measured."""
         groups = self.plan.groups.of_area[areas.areas]
-        return np.flatnonzero(self.plan.multiples[profile, groups])
+        return np.flatnonzero(self.plan.is_counted[profile, groups])
 
     @cached_property
     def starts(self) -> np.ndarray:

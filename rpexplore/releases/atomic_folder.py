@@ -49,7 +49,7 @@ def new_folder(
         check_new(output, drawn=drawn)  # it may have been filled before it was locked
         for left in temporary.iterdir() if is_new else ():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
-        with _give_name(output, temporary, kept_with):
+        with _give_name(output, temporary, kept_with, lock):
             yield temporary
 
 
@@ -74,7 +74,7 @@ def resumed_folder(output: Path, drawn: str) -> Iterator[Path]:
         )
     with _lock(lock, temporary, output):
         _refuse_foreign(lock, temporary)
-        with _give_name(output, temporary, drawn):
+        with _give_name(output, temporary, drawn, lock):
             yield temporary
 
 
@@ -109,13 +109,23 @@ def unfinished_folder(output: Path) -> Path:
 
 
 @contextmanager
-def _give_name(output: Path, temporary: Path, kept_with: str | None) -> Iterator[None]:
-    """Give the temporary folder its name if the block ends well; else remove it, or keep it."""
+def _give_name(output: Path, temporary: Path, kept_with: str | None, lock: int) -> Iterator[None]:
+    """Give the temporary folder its name if the block ends well; else remove it, or keep it.
+
+    lock: the descriptor by which it was opened: whoever may write beside it could have put another
+        folder, or a link to one, in its place
+    """
     try:
         yield
+        if not _is_opened(temporary, lock):
+            raise ReleaseError(
+                f"Nothing was released into {str(output)!r}: somebody has exchanged its unfinished "
+                f"folder {str(temporary)!r} for another one, so that what was written may lie "
+                "elsewhere. Choose a folder into which nobody else may write."
+            )
         usual = _usual_mode(temporary)
         # Others may write to a folder only when it has its name: an unfinished one is one's own.
-        temporary.chmod(usual & ~(stat.S_IWGRP | stat.S_IWOTH))
+        os.fchmod(lock, usual & ~(stat.S_IWGRP | stat.S_IWOTH))
         check_new(output)
         os.sync()  # all of it is on disk before it looks complete
         temporary.rename(output)
@@ -123,9 +133,18 @@ def _give_name(output: Path, temporary: Path, kept_with: str | None) -> Iterator
         with suppress(OSError):
             output.chmod(usual)
     except BaseException:
-        if kept_with is None or not (temporary / kept_with).exists():
+        is_kept = kept_with is not None and (temporary / kept_with).exists()
+        if not is_kept and _is_opened(temporary, lock):
             shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _is_opened(temporary: Path, lock: int) -> bool:
+    """Whether the folder of this path is the opened one, and no link to it."""
+    try:
+        return os.path.samestat(os.fstat(lock), temporary.lstat())
+    except OSError:
+        return False
 
 
 def _open_folder(temporary: Path) -> int:
@@ -142,9 +161,9 @@ def _lock(lock: int, temporary: Path, output: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # A run that ended between our opening and locking has taken the folder away.
-            if not os.path.samestat(os.fstat(lock), temporary.stat()):
+            if not _is_opened(temporary, lock):
                 raise BlockingIOError
-        except (BlockingIOError, FileNotFoundError):
+        except BlockingIOError:
             raise ReleaseError(
                 f"Another run is writing to {str(output)!r}; wait for it, or choose another folder."
             ) from None

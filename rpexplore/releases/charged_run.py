@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
@@ -214,11 +214,16 @@ class ChargedRun:
         options = self._options
         return {
             "entry_id": self._entry_id,
-            "records": asdict(self.fingerprint),
+            "records": self.fingerprint.lasting_facts,
             "unknown_values": dict(options.unknown_values),
             **({"missing_values": dict(options.missing_values)} if options.missing_values else {}),
             "person_rule": options.person_rule.text if options.person_rule else "",
         }
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """The file that states where columns of records of fixed width are, and its SHA-256."""
+        return self._source.positions
 
     def findings(self) -> tuple[str, ...]:
         """What is in order when the records have been counted, in sentences."""

@@ -68,6 +68,8 @@ class MeasurementNote:
     file_per_table  whether small tables have files of their own, however many they are
     count_impossible
                     whether records with impossible combinations were counted, if there were any
+    positions       of records of fixed width the name of the `file` with the positions of their
+                    columns, and its `sha256`; else empty
     """
 
     run: str
@@ -85,6 +87,7 @@ class MeasurementNote:
     missing_values: Mapping[str, str] = field(default_factory=dict)
     count_impossible: bool = False
     file_per_table: bool = False
+    positions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -187,8 +190,8 @@ class Draft:
                 failed = ReleaseError(
                     f"What the run in {str(folder)!r} drew is not as it was written, or is of "
                     "other records, and is not drawn again. That run stays charged: go on with it "
-                    "when the records are as they were, or run the plan into another folder, which "
-                    "is charged as a further run."
+                    "when the records, their times of change and how they are read are as they "
+                    "were, or run the plan into another folder, which is charged as a further run."
                 )
                 failed.says_charge = True
                 raise failed

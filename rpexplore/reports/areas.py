@@ -226,7 +226,8 @@ def _accuracy(plan: AreaPlan, record_noun: str) -> Section:
 def _fairness(plan: AreaPlan) -> Section:
     """The least accurate areas of each level and why, and what shares by level would give."""
     frame = errors_by_level(plan)
-    ratios = frame["largest"].to_numpy() / frame["smallest"].to_numpy()
+    largest, smallest = frame["largest"].to_numpy(), frame["smallest"].to_numpy()
+    ratios = np.divide(largest, smallest, out=np.ones(len(frame)), where=smallest > 0)
     tables = {title(table): table for table in plan.workload.tables.tables}
     sentences: list[str] = []
     # Of each level the table whose areas differ most; of several that do, the first.

@@ -145,8 +145,8 @@ def combine(
     no average with it is unbiased.
 
     Args:
-        parts: Releases, their parts, and combined ones, all of the same records: nothing in them
-            can show it, the caller answers for it.
+        parts: Releases, their parts, and combined ones, all of the same records, each with noise
+            of its own: nothing in them can show it, the caller answers for it.
         noisy: Noisy marginals of these records from elsewhere.
         ledger: Where the runs are booked; those that it knows by different records are refused.
 
@@ -155,7 +155,8 @@ def combine(
 
     Raises:
         ReleaseError: If parts have different cells or areas, hold the same measurements, count
-            out-of-codebook values differently, or measure an attribute by different strategies.
+            out-of-codebook values differently, or measure an attribute by different strategies; or
+            if the tables of two releases differ by more than their noise does.
         LedgerError: If the ledger cannot be read.
     """
     marginals = list(noisy)
@@ -200,6 +201,12 @@ _MAKERS: Mapping[str, Callable[..., PartReader]] = {
     "areas": CombinedAreas,
     "counts": CombinedCounts,
 }
+
+
+ASSUMED = (
+    "All this holds if all of them are of the same records, each with noise of its own. No file "
+    "can show that; only tables that differ by more than their noise does are refused."
+)
 
 
 def left_aside(results: PartReader) -> str:
@@ -356,6 +363,7 @@ def write_combined(
             kinds=list(of_parts),
             empty="" if areas is None else areas.tree.empty_text,
             taken_over=combined.taken_over,
+            assumed=ASSUMED,
             n_packed=n_packed,
             has_others=tables is not None and n_packed < len(tables.table_names),
             largest_packed=MOST_CELLS,

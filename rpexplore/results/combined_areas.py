@@ -42,6 +42,7 @@ from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
 from rpexplore.results.combined_tables import common_strategies
 from rpexplore.results.measurement_source import MeasurementSource, guarantee, label_of_sources
+from rpexplore.results.unbiased import several_levels
 from rpexplore.workload.workload import Workload
 
 
@@ -144,8 +145,8 @@ class CombinedAreas(TablesInAreas):
 def combined_design(releases: Sequence[MeasuredRelease]) -> AreaDesign:
     """Tables of all releases, and the sum of their precisions for each residual in each area.
 
-    Raises `ReleaseError` for releases of other areas or cells, or that measured an attribute by
-    other strategies.
+    Raises `ReleaseError` for releases of other areas or cells, that measured an attribute by
+    other strategies, or whose tables have one at several levels.
     """
     plans = [release.plan.part("areas") for release in releases]
     names = [release.source.name for release in releases]
@@ -160,6 +161,8 @@ def combined_design(releases: Sequence[MeasuredRelease]) -> AreaDesign:
     )
     workload, groups = _workload_of(plans, domain)
     closure = Closure.of(workload.tables)
+    if closure.trees:
+        raise several_levels(domain.names[closure.trees[0].column])
     used = {index: strategies[index] for index in workload.tables.used if index in strategies}
     if used:
         closure = closure.with_strategies(workload.tables, used)
@@ -168,7 +171,7 @@ def combined_design(releases: Sequence[MeasuredRelease]) -> AreaDesign:
     # Residuals whose precisions are proportional everywhere are one profile: those that each
     # release measured by one profile of its own, with factors that have the same ratio.
     profiles: dict[tuple[Any, ...], int] = {}
-    of_residual, factors, multiples = [], [], []
+    of_residual, factors, multiples, exact_levels = [], [], [], []
     for residual in range(len(closure)):
         attributes = closure.attributes(residual)
         having = [
@@ -186,12 +189,15 @@ def combined_design(releases: Sequence[MeasuredRelease]) -> AreaDesign:
         )
         if key not in profiles:
             profiles[key] = len(profiles)
-            multiples.append(
-                sum(
-                    float(weights[index]) * plan.multiples[plan.of_residual[own], of_groups[index]]
-                    for index, plan, own in having
-                )
+            total = sum(
+                float(weights[index]) * plan.multiples[plan.of_residual[own], of_groups[index]]
+                for index, plan, own in having
             )
+            # What one of them counted exactly needs no average.
+            levels = max(int(plan.exact_levels[plan.of_residual[own]]) for _, plan, own in having)
+            total[groups.above(levels)] = 0
+            multiples.append(total)
+            exact_levels.append(levels)
         of_residual.append(profiles[key])
         factors.append(factor)
     return AreaDesign(
@@ -201,6 +207,7 @@ def combined_design(releases: Sequence[MeasuredRelease]) -> AreaDesign:
         of_residual=read_only(np.array(of_residual)),
         factors=read_only(np.array(factors)),
         multiples=read_only(np.array(multiples)),
+        exact_levels=read_only(np.array(exact_levels)),
         unit=Fraction(1),
     )
 
@@ -273,6 +280,7 @@ class CombinedAnswers(AreaAnswers):
         areas = within.areas[parts.measured_rows(profile, within)]
         averages = np.zeros((len(areas), int(parts.widths[profile])))
         totals = design.multiples[profile, design.groups.of_area[areas]]
+        exact = totals == 0  # what some of the releases counted without noise
         residuals = [each for columns in parts.columns[profile] for each in columns.residuals]
         for index, own in enumerate(self._parts):
             for own_part, bounds in enumerate(own.areas):
@@ -283,8 +291,12 @@ class CombinedAnswers(AreaAnswers):
                     if of_own is None:
                         continue
                     rows, precisions, measured = self._measured_by(index, own_part, of_own, areas)
-                    weights = precisions / (totals[rows] * design.scales[residual])
-                    averages[rows, parts.of_residuals[residual][1]] += weights[:, None] * measured
+                    columns = parts.of_residuals[residual][1]
+                    counted = exact[rows] & (precisions == 0)
+                    averages[rows[counted], columns] = measured[counted]
+                    rows, noisy = rows[~exact[rows]], ~exact[rows]
+                    weights = precisions[noisy] / (totals[rows] * design.scales[residual])
+                    averages[rows, columns] += weights[:, None] * measured[noisy]
         return averages.reshape(-1)
 
     def _measured_by(

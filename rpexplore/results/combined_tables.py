@@ -7,9 +7,10 @@ one source alone measured is kept.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from rpexplore.results.unbiased import Estimates, several_levels
 
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
 _CHANCE = 1e-6  # that other counts are alike: less is no chance
+_NO_NOISE = 1e-9  # the chance that noise alone makes releases differ so much
 _ALIKE = 0.01  # variances, relative: people round them
 
 
@@ -33,11 +35,12 @@ def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) 
     All parts are in memory at once, 8 bytes a number. noisy: marginals from elsewhere
 
     Raises:
-        ReleaseError: If parts have different domains or levels, hold the same measurements, or
-            measure an attribute by different strategies.
+        ReleaseError: If parts have different domains or levels, hold the same measurements,
+            measure an attribute by different strategies, or differ by more than their noise does.
     """
     for marginal in noisy:
         _refuse_own_table(parts, marginal)
+    released = len(parts)
     estimates = [*parts, *(marginal.estimates() for marginal in noisy)]
     for part in estimates[1:]:
         _refuse_different_domains(estimates[0], part)
@@ -50,6 +53,8 @@ def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) 
             for index in sorted({index for subset in part.contributions for index in subset})
         ),
     )
+    for left, right in combinations(estimates[:released], 2):
+        _refuse_other_counts(left, right, strategies)
     # Σ 1/σ² of each residual, exact.
     precisions: defaultdict[AttributeIndices, Fraction] = defaultdict(Fraction)
     for part in estimates:
@@ -73,6 +78,36 @@ def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) 
         tuple(source for part in estimates for source in part.sources),
         open_attributes=tuple(sorted({i for part in estimates for i in part.open_attributes})),
     )
+
+
+def _refuse_other_counts(
+    left: Estimates, right: Estimates, strategies: Mapping[int, Strategy]
+) -> None:
+    """Raise `ReleaseError` if releases differ by more than noise does, but by a chance of 10⁻⁹.
+
+    The difference of two contributions to a residual has noise of covariance (σ²_1 + σ²_2) ⊗ P_n,
+    so that its square over σ²_1 + σ²_2 has the expectation ∏(n − 1). For noise as concentrated as
+    the normal one, the sum of d of these exceeds d + 2√(d t) + 2 t with a chance of at most exp(−t)
+    (Hsu, Kakade and Zhang 2012, https://arxiv.org/abs/1110.2842). Of noise from elsewhere this is
+    not known. A small difference between records remains unseen.
+    """
+    if not all(source.is_release for source in (*left.sources, *right.sources)):
+        return
+    square, expected = 0.0, 0
+    for subset in left.variances.keys() & right.variances.keys():
+        if strategies.keys() & set(subset):
+            continue
+        difference = left.contributions[subset] - right.contributions[subset]
+        variance = float(left.variances[subset] + right.variances[subset])
+        square += float(np.sum(np.square(difference))) / variance
+        expected += math.prod(size - 1 for size in difference.shape)
+    t = -math.log(_NO_NOISE)
+    if square > expected + 2 * math.sqrt(expected * t) + 2 * t:
+        raise ReleaseError(
+            f"{left.sources[0].name!r} and {right.sources[0].name!r} differ by more than their "
+            "noise explains, so that they are hardly of the same records, counted in the same way; "
+            "combine only releases that are."
+        )
 
 
 def _refuse_own_table(parts: Sequence[Estimates], marginal: NoisyMarginal) -> None:

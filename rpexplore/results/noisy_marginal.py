@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rpexplore.common.files import file_bytes, utf8_text
+from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import Exact, exact_fraction, read_only, shown
-from rpexplore.common.text import csv_rows
+from rpexplore.common.text import csv_rows, refuse_unclear
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import BudgetError, ReleaseError
@@ -204,6 +205,9 @@ class NoisyMarginal:
                 f"{noun} must have a line of column names, and as many values in each row."
             )
         frame = pd.DataFrame(rows, columns=header)
+        if header.count(count) == 1:
+            with refusing(ReleaseError, noun):
+                refuse_unclear(frame[count])
         stated.setdefault("name", path.name)
         return cls.of_frame(domain, frame, variance, count=count, **stated)
 
@@ -280,6 +284,8 @@ def _counts_of_frame(
         zip(cells.tolist(), frame[count].tolist(), strict=True), start=1
     ):
         try:
+            if "_" in str(number):  # float() reads 1_5 as 15
+                raise ValueError
             values[cell] = float(number)  # `NoisyMarginal` refuses what is not finite
         except (TypeError, ValueError):
             raise ReleaseError(

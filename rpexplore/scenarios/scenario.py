@@ -22,7 +22,7 @@ from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_c
 from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.planning.areas.area_plan import with_budget
+from rpexplore.planning.areas.area_plan import AreaPlan, with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_objective
 from rpexplore.planning.counts_planner import query_optimum
@@ -366,10 +366,20 @@ class Scenario:
     def _areas_at(self, first: Budget) -> AtBudget:
         asked = self.planned_areas
         assert asked is not None
-        found = plan_areas(
-            asked.workload, loss=asked.loss, budget=first, uniform_levels=asked.uniform
-        )
-        return lambda budget: found if budget == first else with_budget(found, budget)
+
+        def planned(budget: Budget) -> AreaPlan:
+            return plan_areas(
+                asked.workload, loss=asked.loss, budget=budget, uniform_levels=asked.uniform
+            )
+
+        found = planned(first)
+
+        def at_budget(budget: Budget) -> AreaPlan:
+            if (budget.neighbours, budget.exact) != (first.neighbours, first.exact):
+                return planned(budget)
+            return found if budget == first else with_budget(found, budget)
+
+        return at_budget
 
     def _counts_at(self, first: Budget) -> AtBudget:
         assert self.query_list is not None

@@ -95,9 +95,9 @@ def ledger_in(request, monkeypatch) -> Callable[[Path], Path | str]:
     [
         ("tables", "file", "file"),
         ("tables", "file", "postgresql"),
-        ("tables", "duckdb", "file"),
         ("tables", "postgresql", "file"),
-        ("queries", "file", "file"),
+        pytest.param("tables", "duckdb", "file", marks=pytest.mark.nightly),
+        pytest.param("queries", "file", "file", marks=pytest.mark.nightly),
         ("parts", "file", "file"),
         pytest.param("parts", "duckdb", "file", marks=pytest.mark.nightly),
         pytest.param("parts", "postgresql", "file", marks=pytest.mark.nightly),
@@ -190,7 +190,7 @@ Ledger.beside(data).book(data, plan, "out")
 """
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", [pytest.param("before", marks=pytest.mark.nightly), "after"])
 def test_a_ledger_whose_maker_was_killed_is_cleared_of_its_draft_at_once(when, tmp_path):
     """Before or after it had its name, at which nobody makes it once more."""
     data, domain = records(tmp_path / "data"), rp.Domain.from_sizes({"age": 4})

@@ -169,8 +169,8 @@ LATER = ("csv", "parquet", "pandas", "polars", "duckdb", "postgresql")
         ("parquet", WAYS[1::6]),
         ("pandas", WAYS[2::6]),
         ("polars", WAYS[3::6]),
-        ("duckdb", WAYS[::24]),
-        ("postgresql", WAYS[3::24]),
+        ("duckdb", WAYS[::48]),
+        ("postgresql", WAYS[27::48]),
         *(nightly(kind, WAYS) for kind in LATER),
     ],
 )

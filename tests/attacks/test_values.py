@@ -247,6 +247,23 @@ def test_a_codebook_that_counts_a_text_as_another_value_is_no_codebook_of_a_rele
     assert not difference_of_cells(days[0], days[2]) + difference_of_cells(days[2], days[3])
 
 
+@pytest.mark.parametrize("options", [{}, {"write_page_index": True, "row_group_size": 2}])
+def test_parquet_files_one_behind_the_other(tmp_path, options):
+    """The directory of the last one leads into the records of the first one."""
+    domain, path = Domain((Attribute("c", Categories(("a", "b"))),)), tmp_path / "c.parquet"
+    contents = []
+    for texts in (["a", "b", "a"], ["b", "b", "b"], ["a"] * 100 + ["b"]):
+        pq.write_table(pa.table({"c": texts}), path, **options)
+        contents.append(path.read_bytes())
+        counts = FileSource(path).count(domain, [(0,)]).counts((0,))
+        assert counts.tolist() == [texts.count("a"), texts.count("b")]
+    for first in contents:
+        for second in contents:
+            path.write_bytes(first + second)
+            with pytest.raises(DataError, match=r"more than one Parquet file|cannot be read"):
+                FileSource(path).count(domain, [(0,)])
+
+
 @pytest.mark.parametrize("name", ["plain.sav", pytest.param("x.zsav", marks=pytest.mark.nightly)])
 def test_a_file_of_spss_with_more_records_than_it_states(tmp_path, name):
     """Records behind the stated ones are not passed over in silence."""

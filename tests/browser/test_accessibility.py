@@ -21,7 +21,7 @@ from tests.pages.conftest import FIRST_PAGE, TITLES
 PAGES = {"" if page == FIRST_PAGE else page: title for page, title in TITLES.items()}
 PAGES |= {f"workload?part={part}": TITLES["workload"] for part in ("weights", "areas", "counts")}
 # These have what pages are made of: the others, by night, put the same parts together.
-BY_DAY = ("workload", "plan")
+BY_DAY = ("plan",)
 SERIOUS = ("serious", "critical")
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 # All pages have their colours from one style: by day this one is looked at in the dark, too.
@@ -91,7 +91,10 @@ def test_no_serious_finding(opened, request):
 
 
 # Columns are narrowest at 800; at 420 they stand below each other.
-@pytest.fixture(params=[pytest.param(1440, marks=pytest.mark.nightly), 800, 420])
+WIDTHS = [*(pytest.param(width, marks=pytest.mark.nightly) for width in (1440, 800)), 420]
+
+
+@pytest.fixture(params=WIDTHS)
 def resized(opened, request) -> Iterator[Page]:
     opened.set_viewport_size({"width": request.param, "height": 900})
     opened.wait_for_function("width => innerWidth === width", arg=request.param)

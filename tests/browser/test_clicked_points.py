@@ -5,7 +5,11 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import drawn, settled
 
-pytestmark = pytest.mark.parametrize("page", ["/tradeoffs"], indirect=True)
+# By day tests/pages/test_tradeoffs.py takes a plan of the frontier.
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.parametrize("page", ["/tradeoffs"], indirect=True),
+]
 
 
 @pytest.fixture
@@ -26,7 +30,6 @@ def click_point(page: Page, trace: int, point: int) -> None:
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
-@pytest.mark.nightly
 def test_a_budget_is_taken_from_its_curve(tradeoffs):
     wanted = tradeoffs.get_by_role("textbox", name="Wanted standard error in ")
     expect(wanted).to_have_value("")

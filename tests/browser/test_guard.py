@@ -108,12 +108,15 @@ def test_the_token_leads_to_no_other_host(server):
     assert "url=/example.org/?project=%3Cb%3E" in page
 
 
+# Of both, what a browser is sent is looked at above.
+@pytest.mark.nightly
 def test_the_token_leaves_the_address_and_scripts_do_not_see_the_cookie(page, server):
     expect(page.get_by_role("heading", level=1, name=TITLES["home"])).to_be_visible()
     assert TOKEN not in page.url
     assert "session" not in page.evaluate("document.cookie")
 
 
+@pytest.mark.nightly
 def test_no_other_page_can_frame_it(page, server, tmp_path):
     (tmp_path / "frame.html").write_text(f'<iframe src="{server}/"></iframe>')
     outer = page.context.new_page()

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from rpexplore.common.installation import sample_data_folder
@@ -35,6 +36,8 @@ def type_into(page: Page, label: str, text: str) -> None:
     page.keyboard.press("Enter")
 
 
+# By day tests/pages/test_release.py goes this way.
+@pytest.mark.nightly
 def test_from_an_example_to_a_release(page: Page, tmp_path: Path):
     records = Path(shutil.copy(sample_data_folder() / "household.csv", tmp_path / "survey.csv"))
     drawn(page)

@@ -60,6 +60,7 @@ def test_every_chart_is_drawn_within_its_column(opened):
     assert opened.evaluate("document.documentElement.scrollWidth") <= WINDOW["width"]
 
 
+@pytest.mark.nightly
 def test_charts_have_the_colours_of_the_page(opened):
     for scheme, colour in COLOURS.items():
         opened.emulate_media(color_scheme=scheme)
@@ -70,7 +71,7 @@ def test_charts_have_the_colours_of_the_page(opened):
 @pytest.mark.parametrize(
     ("report", "scheme"),
     [
-        ("hostile", "light"),
+        nightly("hostile", "light"),
         nightly("hostile", "dark"),
         nightly("groups", "light"),
         nightly("groups", "dark"),
@@ -91,6 +92,7 @@ def test_no_serious_accessibility_finding(opened, scheme):
     assert not serious, "\n".join(serious)
 
 
+@pytest.mark.nightly
 def test_it_fits_a_telephone(opened):
     opened.set_viewport_size({"width": 390, "height": 800})
     # Charts are drawn anew in their narrower columns.
@@ -117,6 +119,7 @@ def test_it_prints_with_everything_open(opened):
     assert opened.evaluate(closed) > 0
 
 
+@pytest.mark.nightly
 def test_charts_are_printed_dark_on_white_also_from_a_dark_screen(opened):
     text = opened.locator(".chart text").first
     opened.emulate_media(color_scheme="dark")
@@ -128,6 +131,7 @@ def test_charts_are_printed_dark_on_white_also_from_a_dark_screen(opened):
     assert text.evaluate("node => getComputedStyle(node).fill") == COLOURS["dark"]
 
 
+@pytest.mark.nightly
 def test_the_list_of_tables_can_be_downloaded(opened):
     with opened.expect_download() as download:
         opened.get_by_role("link", name="Download tables.csv").click()

@@ -219,6 +219,8 @@ def test_areas_are_found_again_after_a_reload(page):
     expect(metric(page, "Areas")).to_contain_text("24,939")
 
 
+# By day tests/pages type into grids, as the browser would report it.
+@pytest.mark.nightly
 def test_a_grid_cell_is_typed(page):
     """The editors draw on a canvas that only a real browser has."""
     go_to(page, "Data")

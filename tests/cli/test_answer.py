@@ -49,6 +49,7 @@ def test_questions_that_a_release_cannot_answer_are_refused(planned_with_bases, 
     assert "not a finished release" in planned_with_bases.refused("answer", "none", "age=old")
 
 
+@pytest.mark.nightly
 def test_questions_that_no_table_holds_are_answered_by_a_model(planned_with_bases, monkeypatch):
     monkeypatch.setattr(questions, "_POPULATION", 1_000)
     planned_with_bases.done("release", "plan.json", "records.csv", "--out", "out")

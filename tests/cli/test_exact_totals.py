@@ -54,7 +54,7 @@ def test_totals_of_few_people_and_targets_are_warned_of_by_public_counts(run, tm
         (("--exact", "sex", "--pilot", "5%"), "A pilot does not go with a panel or with exact"),
         (
             ("--exact", "sex", "--count", 'women: sex = "F"', "--count-target", "5"),
-            "go with plans of tables alone, and not with own counts",
+            "or of tables in areas alone, and not with own counts",
         ),
     ],
     ids=["added", "no table", "persons", "sums", "pilot", "counts"],
@@ -63,3 +63,25 @@ def test_what_is_not_known_is_refused_in_a_sentence(run, options, message):
     told = run(*ASKED, *options)
     assert told.exit_code != 0
     assert message in told.output
+
+
+def test_numbers_of_records_of_areas_are_exact(run):
+    homes = "home\nR1|1\nR1|2\nR2|1\n"
+    (run.folder / "homes.csv").write_text(homes)
+    areas = ("--areas", "homes.csv", "--separator", "|", "--level-names", "state,town")
+    asked = (*ASKED, *areas, "--detail", "same", "--exact", "area@state")
+    said = run.done(*asked, "--target", "5")
+    assert "neighbours keep the totals of area@state, which are exact" in said
+    assert "A target is set for (total) on the level all and (total) on the level state" in said
+    assert "the dearest that was found costs 0." in run.done("verify", "plan.json")
+    budget = rp.Plan.load("plan.json").budget
+    assert budget.exact == (("area@state",),)
+    assert source_of_budget(budget) == """rp.Budget(rho="0.1", exact=['area@state'])"""
+    run.done("report", "plan.json", "--out", "report.html")
+    assert "have the same totals of area@state" in (run.folder / "report.html").read_text()
+    said = run.done(*asked, "--force", "--expected-count", "12", "--exact", "area@town")
+    assert "the areas of the exact total area@town have 4 records on average" in said
+    assert "total area@state have" in said
+    told = run(*ASKED, "--force", "--exact", "area@state")
+    assert told.exit_code != 0
+    assert "area@state" in told.output

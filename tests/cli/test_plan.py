@@ -353,6 +353,7 @@ def test_a_plan_that_cannot_be_released_says_so(run, cells, rho, warning):
     assert (made["warning"] is None) == (warning is None)
 
 
+@pytest.mark.nightly
 def test_weights_for_smooth_tables_are_those_of_budget_and_expected_counts(run):
     rho = ("--rho", "0.4")
     plan = ("plan", "codebook.csv", "--of-order", "3", "--out", "plan.json", "--smooth-weights")
@@ -374,6 +375,7 @@ def test_weights_for_smooth_tables_are_those_of_budget_and_expected_counts(run):
     assert "has yet to find" in run.refused(*plan, "--minimum-budget", "targets")
 
 
+@pytest.mark.nightly
 def test_a_second_plan_from_a_first_release_is_combined_with_it(planned):
     """The whole way: release, second plan, release, combine, smooth."""
     planned.done("release", "plan.json", "records.csv", "--out", "first", "--yes")

@@ -17,7 +17,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import release
-from rpexplore.results.combination import load_combined
+from rpexplore.results.combination import ASSUMED, load_combined
 
 DOMAIN = rp.Domain(
     (
@@ -74,7 +74,8 @@ def test_releases_are_combined(folder):
     result = load_combined("both")
     assert [source.name for source in result.sources] == ["one", "two"]
     assert text == (
-        f"{result.guarantee}\n\nThe 3 noisy tables are in both\nSpent ρ = 0.75 for one record\n"
+        f"{result.guarantee}\n\nThe 3 noisy tables are in both\nSpent ρ = 0.75 for one record\n\n"
+        f"{ASSUMED}\n"
     )
 
 

@@ -4,11 +4,13 @@ import re
 from pathlib import Path
 
 import frictionless
+import pytest
 
 from rpexplore.cli.publish import Formats
 from rpexplore.results.formats.publishing import FORMATS
 
 
+@pytest.mark.nightly
 def test_a_release_is_exported_with_what_only_people_know(planned):
     planned.done("release", "plan.json", "records.csv", "--out", "out", "--yes")
     said = planned.json("publish", "out", "--out", "export", "--title", "Atlas", "--publisher", "X")

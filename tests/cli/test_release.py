@@ -317,6 +317,7 @@ def test_resume_takes_nothing_but_the_folder_and_the_ledger(more, planned):
 # ---- databases
 
 
+@pytest.mark.nightly
 def test_a_database_gives_the_release_that_its_file_gives(database, planned, without_noise):
     planned.done("release", "plan.json", "records.csv", "--out", "of-file")
     where = ["--database", "SURVEY_DB", "--table", "people"]
@@ -481,6 +482,7 @@ def test_a_ledger_in_postgresql_is_made_used_and_told_without_its_password(
         assert not [one for one in files if text.encode() in one]
 
 
+@pytest.mark.nightly
 def test_a_schema_may_bear_the_name_of_its_file(planned, monkeypatch):
     with duckdb.connect("survey.duckdb") as connection:
         connection.execute("CREATE SCHEMA survey.survey")

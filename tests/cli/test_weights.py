@@ -68,6 +68,7 @@ def test_options_codebook_and_request_plan_the_same_weighted_tables(run, folder)
     assert "Tables count records, unweighted; --weight-column w weights them." in said
 
 
+@pytest.mark.nightly
 def test_weighted_counts_are_released_answered_and_left_aside_by_estimates(run, folder):
     plan(run, "--up-to", "1", *WEIGHTED, "--unweighted", "sex")
     run("release", "plan.json", "records.csv", "--out", "released")

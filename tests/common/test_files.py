@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rpexplore.common.files import write_whole
+from rpexplore.common.files import _locked, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -85,10 +85,27 @@ def test_a_link_that_somebody_else_has_prepared_is_not_written_to(tmp_path):
     assert "precious" not in names(tmp_path)
 
 
-def test_what_a_killed_writer_left_is_cleared_when_it_is_old(tmp_path):
-    for name, age in ((".rpexplore-part-old", 7200), (".rpexplore-part-new", 0)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "part").touch()
-        os.utime(tmp_path / name, (0, (tmp_path / name).stat().st_mtime - age))
+def test_what_a_killed_writer_left_is_cleared(tmp_path):
+    """Its lock went with it; one that writes has its own, and one that begins none as yet."""
+    ages = {"killed": 60, "writing": 7200, "begun": 0}
+    for name, age in ages.items():
+        folder = tmp_path / f".rpexplore-part-{name}"
+        folder.mkdir()
+        (folder / "part").touch()
+        os.utime(folder, (0, folder.stat().st_mtime - age))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".rpexplore-part-link").symlink_to("elsewhere")
+    os.utime(tmp_path / ".rpexplore-part-link", (0, 0), follow_symlinks=False)
+    with _locked(tmp_path / ".rpexplore-part-writing"):
+        write_whole(tmp_path / "file", "text")
+    left = [f".rpexplore-part-{name}" for name in ("begun", "link", "writing")]
+    assert names(tmp_path) == [*left, "elsewhere", "file"]
+
+
+def test_the_folder_of_another_user_is_not_cleared(tmp_path, monkeypatch):
+    folder = tmp_path / ".rpexplore-part-killed"
+    folder.mkdir()
+    os.utime(folder, (0, 0))
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
     write_whole(tmp_path / "file", "text")
-    assert names(tmp_path) == [".rpexplore-part-new", "file"]
+    assert names(tmp_path) == [folder.name, "file"]

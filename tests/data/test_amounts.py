@@ -249,10 +249,13 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, marks=pytest.mark.nightly if "all" in kind else ()) for kind in KINDS],
-)
+def kind_of_source(kind: str):
+    """As a parameter: by night where a cluster is begun, or a grid is tried as a whole."""
+    is_long = kind == "Spark" or ", all" in kind
+    return pytest.param(kind, marks=pytest.mark.nightly if is_long else ())
+
+
+@pytest.mark.parametrize("kind", map(kind_of_source, KINDS))
 def test_amounts_are_summed_as_decimals_are(kind, tmp_path, request):
     records = table(KINDS[kind].columns)
     if kind == "Stata":  # it knows nothing infinite
@@ -362,7 +365,7 @@ def test_parts_that_a_cluster_counts_add_up(most_kept, chunk, monkeypatch):
 ENGINES = ("DuckDB", "PostgreSQL", "PostgreSQL, streamed", "Spark")
 
 
-@pytest.mark.parametrize("kind", ["Parquet", *ENGINES])
+@pytest.mark.parametrize("kind", map(kind_of_source, ["Parquet", *ENGINES]))
 def test_the_first_amounts_of_each_person_count(kind, tmp_path, request):
     rng = np.random.default_rng(2)
     incomes = [f"{cents / 100}" for cents in rng.integers(0, 100_000, 60)]
@@ -384,7 +387,7 @@ def test_the_first_amounts_of_each_person_count(kind, tmp_path, request):
 
 
 @pytest.mark.by_day
-@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("kind", map(kind_of_source, ENGINES))
 @pytest.mark.parametrize("type_", [pa.string(), pa.float64()])
 def test_which_amounts_of_a_person_are_first_does_not_depend_on_others(
     kind, type_, tmp_path, request

@@ -78,6 +78,18 @@ VIEWS_OF_LINES = {
 PARTS = {"areas": "areas", "queries": "counts"}
 
 
+def some_or_all(*names: str):
+    """Gives a test `titles`: those of these pages, and by night of all."""
+    some = {name: TITLES[name] for name in names}
+    return pytest.mark.parametrize(
+        "titles",
+        [
+            pytest.param(some, id="some pages"),
+            pytest.param(TITLES, marks=pytest.mark.nightly, id="all pages"),
+        ],
+    )
+
+
 class App:
     """One session of the app, opened on a page."""
 

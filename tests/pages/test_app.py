@@ -14,18 +14,19 @@ from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.query_definitions import stated_from_text
-from tests.pages.conftest import HOSTILE, TITLES, App
+from tests.pages.conftest import HOSTILE, TITLES, App, some_or_all
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_new_session_opens_on_the_sample_with_a_complete_plan_on_every_page(app):
+@some_or_all("plan", "release")
+def test_a_new_session_opens_on_the_sample_with_a_complete_plan_on_every_page(app, titles):
     session = app("home")
     assert session.title[0].value == TITLES["home"]
     household = EXAMPLES[0]
     assert session.scenario.domain == household.domain
     assert session.scenario.expected == household.expected  # so that the plan says what it is worth
-    for page in session.pages():
+    for page in session.pages(titles):
         assert not session.error, page
         assert not session.warning, page
         if page == "plan":
@@ -53,7 +54,8 @@ def test_every_page_draws_extreme_codebooks(app, sizes, order):
         assert "nan" not in [word for text in session.texts("caption") for word in text.split()]
 
 
-def test_every_page_draws_levels_amounts_and_weights(app):
+@some_or_all("codebook", "plan", "release")
+def test_every_page_draws_levels_amounts_and_weights(app, titles):
     ages = {"name": "age", "constraints": {"minimum": 0, "maximum": 29}, "levels": {"five": 5}}
     income = {"name": "income", "type": "number", "bounds": [0, 200000], "unit": "EUR"}
     sexes = {"name": "sex", "constraints": {"enum": ["F", "M"]}}
@@ -61,7 +63,7 @@ def test_every_page_draws_levels_amounts_and_weights(app):
     tables = (("sex",), ("age@five", "sex"), ("age", "income"), ("sex", "w"))
     domain = Domain.from_schema({"fields": [ages, income, sexes, weight]})
     session = app(scenario=Scenario(domain, WorkloadRequest("listed", listed=tables)))
-    for page in session.pages():
+    for page in session.pages(titles):
         assert not session.error, (page, session.error)
 
 

@@ -71,7 +71,8 @@ def test_empty_areas_are_said_where_areas_are_opened_and_looked_at(app, tmp_path
     assert done.table("town")["value"].tolist()[3:] == [0]
 
 
-def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
+def shown_side_by_side(app, tmp_path):
+    """A session that has checked and run a release and shows its towns in the north; its folder."""
     session, records, output = released(app, tmp_path)
     plan = planned(session)
     assert "The plan: 12 noisy tables of 6 areas, ρ = " in plain(session.texts("markdown"))
@@ -108,6 +109,17 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     towns = done.table("town", "sex", within="N")
     assert session.dataframe[0].value["upper_95"].tolist() == towns["upper_95"].tolist()
     assert session.dataframe[0].value["town"].tolist() == ["N|1", "N|1", "N|2", "N|2"]
+    return session, output, done
+
+
+def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
+    shown_side_by_side(app, tmp_path)
+
+
+@pytest.mark.nightly
+def test_released_areas_are_on_maps_in_sums_and_processed(app, tmp_path):
+    session, output, done = shown_side_by_side(app, tmp_path)
+    towns, total = done.table("town", "sex", within="N"), done.table("town")
     # On a map, once their shapes are there.
     session.radio(key="results view").set_value("Map").run()
     shapes = [

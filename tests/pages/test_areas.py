@@ -189,6 +189,22 @@ def test_areas_are_a_part_of_the_scenario(towns, app):
         towns.press("Undo")
     assert len(towns.project.scenarios) == 1
 
+
+def test_areas_are_found_again_in_the_file_beside_the_autosave(towns, app):
+    begun = towns.scenario.areas
+    key = towns.query_params["project"]
+    area_tree_file._in_memory.clear()
+    again = app("areas", key=key)
+    assert again.metrics()["Areas"] == "6"
+    assert again.scenario.areas == begun
+    assert again.scenario.areas.areas.tree is not begun.areas.tree
+
+
+@pytest.mark.nightly
+def test_lost_areas_are_asked_for(towns, app):
+    show(towns, "Plan")
+    towns.radio(key="area objective").set_value("max").run()
+    changed = towns.scenario.areas
     # Another server finds them again, in the file beside the autosave.
     area_tree_file._in_memory.clear()
     key = towns.query_params["project"]

@@ -40,6 +40,7 @@ def test_bins_that_cannot_be_keep_what_was_typed(app, small):
     assert not session.exception
 
 
+@pytest.mark.nightly
 def test_equal_widths_own_edges_merging_and_splitting(app, small):
     session = choose_bins(app("codebook", small), "age", "Equal widths")
     assert "As it is" in plain(session.texts("caption"))
@@ -63,6 +64,7 @@ def test_equal_widths_own_edges_merging_and_splitting(app, small):
     assert not session.exception
 
 
+@pytest.mark.nightly
 def test_bins_and_categories_complete_attributes_that_wait_for_values(app, small):
     session = app("codebook", small).press("Add an attribute")
     session.selectbox(key="attribute shown").set_value("attribute_4").run()

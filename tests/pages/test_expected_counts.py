@@ -3,6 +3,8 @@
 import gc
 import weakref
 
+import pytest
+
 import rpexplore as rp
 from pages.components.shared.expected_counts import drawn_once
 from rpexplore.analysis.drawn_counts import DrawnCounts
@@ -80,6 +82,7 @@ def test_the_design_of_a_survey_is_typed_and_counts_beside_the_noise(app, small)
     assert session.scenario == small
 
 
+@pytest.mark.nightly
 def test_sessions_share_what_is_drawn_for_the_same_tables_as_long_as_one_needs_it():
     def drawn(size: int, total: int) -> DrawnCounts:
         tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": size, "b": 3}), 2)

@@ -75,6 +75,7 @@ def test_the_commands_on_the_page_are_those_of_the_bundle(made, small):
     assert commands.rstrip().endswith(session.code[0].value.rstrip())
 
 
+@pytest.mark.nightly
 def test_the_report_has_the_errors_of_best_guesses_for_areas_to_expect(made):
     plan = PLANS["the same"]
     session = AppTest.from_function(page, default_timeout=PATIENCE)

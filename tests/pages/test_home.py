@@ -27,6 +27,7 @@ def test_there_is_a_picture_of_every_example():
     assert set(PICTURES) == {COUNTRY_KEY, *(example.key for example in EXAMPLES)}
 
 
+@pytest.mark.nightly  # its 24,939 areas take seconds; by day other examples open below
 def test_the_census_opens_with_its_areas_and_is_a_project_once_it_is_changed(app):
     session = app("home")
     session.button(key=f"example {COUNTRY_KEY}").click().run()
@@ -78,6 +79,7 @@ def test_an_example_leaves_the_project_before_as_it_was(app):
     assert session.project == mine
 
 
+@pytest.mark.nightly
 def test_every_browser_finds_all_projects(app):
     first = change_budget(app("plan"), "0.25")
     second = app("plan").open("home")

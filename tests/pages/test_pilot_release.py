@@ -2,12 +2,15 @@
 
 from fractions import Fraction
 
+import pytest
+
 import rpexplore as rp
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.pilot import pilot_folder
 from tests.pages.conftest import confirmed_run, finish, plain, set_up
 
 
+@pytest.mark.nightly
 def test_a_run_stops_behind_its_pilot_and_goes_on(app, records, tmp_path):
     session, output = app("release"), tmp_path / "out"
     session.scenario = session.scenario.replaced(pilot=Fraction(1, 20), public=())

@@ -160,6 +160,7 @@ def test_a_table_is_opened_with_typical_counts_and_explained(app, small):
     assert not session.error
 
 
+@pytest.mark.nightly
 def test_what_would_make_a_table_good_is_listed_and_applied(app, small):
     small = small.replaced(budget=rp.Budget(rho="0.005"))
     session = app("plan", small)

@@ -44,6 +44,7 @@ def test_a_release_from_start_to_finish(app, records, tmp_path):
     assert run_button(session).disabled
 
 
+@pytest.mark.nightly
 def test_a_release_keeps_the_forecast_of_its_plan_if_that_is_wanted(app, records, tmp_path):
     session = app("release")
     session.scenario = session.scenario.replaced(public=(), expected=ExpectedCounts.of_total(500))
@@ -142,6 +143,7 @@ def test_a_strange_value_is_on_the_screen_only(app, records, tmp_path, capfd):
     assert session.success
 
 
+@pytest.mark.nightly
 def test_category_for_other_values_must_be_chosen_and_is_kept_for_its_codebook(
     app, small, records, tmp_path
 ):

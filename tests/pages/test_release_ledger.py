@@ -16,6 +16,7 @@ from tests.pages.conftest import confirmed_run, finish, open_dialog, plain, run_
 from tests.support.ledgers import database_ledger
 
 
+@pytest.mark.nightly
 def test_a_limit_that_cannot_be_and_a_run_beyond_one_are_refused(app, records, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
     for text in ("abc", "0"):

@@ -228,6 +228,7 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     assert not session.dataframe
 
 
+@pytest.mark.nightly
 def test_questions_are_answered_from_the_tables_or_by_a_model(app, released, monkeypatch):
     monkeypatch.setattr(questions, "_POPULATION", 2_000)
     session = opened(app, released["all"])
@@ -249,6 +250,7 @@ def test_questions_are_answered_from_the_tables_or_by_a_model(app, released, mon
     assert not session.exception
 
 
+@pytest.mark.nightly
 def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monkeypatch):
     files, draw = {}, st.download_button
     monkeypatch.setattr(
@@ -342,6 +344,7 @@ def test_a_crosstab_has_totals_shares_and_what_is_publishable(app, released):
     assert "table$cv <= 0.3" in session.code[1].value
 
 
+@pytest.mark.nightly
 def test_bars_side_by_side_of_a_fixed_value(app, released):
     session = look(opened(app, released["one"]), ["age", "sex", "region"], "Bars")
     session.selectbox(key="bars beside age of ['sex', 'region']").set_value("sex").run()
@@ -360,6 +363,7 @@ def test_bars_side_by_side_of_a_fixed_value(app, released):
     check_charts(session)
 
 
+@pytest.mark.nightly
 def test_a_heat_map_of_counts_and_of_reliability(app, released):
     session = look(opened(app, released["all"]), ["age", "region"], "Heat map")
     frame = TableRelease.load(released["all"]).table(["age", "region"])
@@ -447,6 +451,7 @@ def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):
     assert "exactly these attributes. Add one or take one out." in plain(session.texts("info"))
 
 
+@pytest.mark.nightly
 def test_a_choice_that_another_folder_has_no_table_of_gives_way(app, released, tmp_path):
     postprocess(TableRelease.load(released["one"]), tmp_path / "p", method="nonnegative")
     session = look(opened(app, released["all"]), ["age", "sex"])
@@ -548,6 +553,7 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["all", "whole"])
 def test_a_table_comes_with_the_lines_that_read_it(app, released, kind):
     session = look(opened(app, released[kind]), ["age", "sex"])

@@ -37,6 +37,7 @@ def solved():
 # ---- Fairness
 
 
+@pytest.mark.nightly
 def test_one_control_says_which_cell_all_views_are_about(app, solved):
     cell = "largest"
     session = app("fairness", SCENARIO.replaced(expected=ExpectedCounts.of_total(2000)))

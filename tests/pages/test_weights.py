@@ -1,6 +1,7 @@
 """Survey weights through the pages: a column is named, its limit changed, and all is planned."""
 
 import pandas as pd
+import pytest
 
 import rpexplore as rp
 from rpexplore.scenarios.area_study import AreaStudy
@@ -46,6 +47,7 @@ def test_weights_of_the_codebook_are_chosen_and_dropped_with_a_sentence(app):
     assert session.scenario.domain["w"].values == rp.Amounts(0, 40, 3, are_weights=True)
 
 
+@pytest.mark.nightly
 def test_weighted_counts_of_a_release_are_shown(app, tmp_path):
     domain = rp.Domain.from_schema({"fields": [WEIGHT, SEXES]})
     records = pd.DataFrame({"w": [1.5, 99.0] * 500, "sex": ["F", "M"] * 500})

@@ -125,6 +125,7 @@ ALONE = [
 ]
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("asked", ALONE, ids=lambda asked: asked.name)
 def test_one_section_alone_is_planned_and_released(app, tmp_path, asked):
     whole = asked.plan()
@@ -175,6 +176,9 @@ def test_known_totals_of_areas_are_in_forecast_and_report(app, tmp_path, monkeyp
     assert "2 totals of areas, of 90 records" in plain(session.texts("caption"))
     (levels,) = (frame.value for frame in session.dataframe if "tables that meet" in frame.value)
     assert levels.set_index("level").loc["region", "people of the median area"] == "20"
+    opened = Project.parse(session.session_state["project"].text())
+    assert opened.current.areas.totals == totals.decode()  # found again after a reload
+    assert opened.current.areas.planned == alone.areas
     session.open("release").unfold("commands")
     commands = session.code[-1].value
     assert "--expected-count 90" in commands

@@ -65,3 +65,17 @@ def test_a_plan_for_attributes_of_many_sizes_is_charged_what_a_replacement_costs
     assert found <= most < found * (1 + 2e-3)  # 24 % by the groups alone
     assert plan.certificate.gap < 3e-3
     assert rp.verify(plan).holds
+
+
+def test_amounts_far_apart_have_a_bound_or_none():
+    """Many orders of magnitude apart, in few tables, the bound was no number."""
+    rng = np.random.default_rng(1)
+    closure = Closure.of(
+        rp.Workload.of(rp.Domain.from_sizes(dict.fromkeys("abc", 3)), [("a", "b", "c")])
+    )
+    for span in (3, 12, 200):
+        for _ in range(6):
+            amounts = 10 ** rng.uniform(0, span, len(closure))
+            amounts[rng.random(len(closure)) < 0.3] = 0.0
+            bound = product_bound(closure.members, closure.sizes, amounts)
+            assert bound >= dearest(closure, amounts)

@@ -289,6 +289,7 @@ def make_asked(seed: int = 0) -> rp.Workload:
     return with_required(workload, seed)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("loss", [AVERAGE, FACTOR], ids=["average", "factor"])
 def test_what_can_be_reached_is_planned_whatever_strategies_suit_the_loss(loss):
     """Strategies that are good on average may leave targets out of reach that others meet."""

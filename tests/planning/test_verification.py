@@ -388,7 +388,7 @@ def test_honest_claims_about_strategies_are_found_right(based):
     assert failed(content_of(based.text)) == set()
 
 
-@pytest.mark.by_day(12)
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize(("tamper", "checks"), TAMPERED_ASKED.values(), ids=TAMPERED_ASKED)
 def test_tampered_claims_about_strategies_are_found(based, tamper, checks):
     content = content_of(based.text)

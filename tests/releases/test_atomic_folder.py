@@ -86,3 +86,30 @@ def test_an_output_that_appears_late_is_kept(tmp_path):
         fill(tmp_path / "out", meanwhile)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out" / "precious").exists()
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "nothing"])
+def test_an_unfinished_folder_that_was_exchanged_is_no_release(kind, tmp_path):
+    """By somebody who may write beside it: what was written may lie in a folder of theirs."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    (elsewhere / "precious").touch()
+
+    def exchange():
+        unfinished = tmp_path / ".out.unfinished"
+        unfinished.rename(tmp_path / "taken")
+        if kind == "link":
+            unfinished.symlink_to("elsewhere")
+        elif kind == "folder":
+            elsewhere.rename(unfinished)
+
+    with pytest.raises(ReleaseError, match="somebody has exchanged its unfinished folder"):
+        fill(tmp_path / "out", exchange)
+    assert not os.path.lexists(tmp_path / "out")
+    (precious,) = (
+        tmp_path.rglob("precious")
+        if kind != "folder"
+        else [tmp_path / ".out.unfinished" / "precious"]
+    )
+    assert precious.exists()
+    assert precious.parent.stat().st_mode & 0o777 == 0o700

@@ -1,6 +1,7 @@
 """How a plan's tables are written down, so that programs read them back exactly."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,6 +82,7 @@ def test_every_table_of_any_names_has_a_text_of_its_own(names):
     assert len(set(texts)) == len(tables)
 
 
+@pytest.mark.nightly
 @given(strategies.described_domains())
 def test_so_has_every_table_of_any_schema(domain):
     tables = rp.Workload.all_up_to(domain, len(domain)).tables

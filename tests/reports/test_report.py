@@ -346,6 +346,7 @@ def test_a_table_of_very_many_cells_has_a_report():
     assert "about 10^36 cells" in Page(html(report(plan))).text
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("n_attributes", "n_tables"), [(32, "5,489"), pytest.param(60, "36,051", marks=nightly)]
 )

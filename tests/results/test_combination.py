@@ -1,5 +1,6 @@
 """Combining: against dense generalised least squares, statistically, and what is refused."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.results import combined_tables
 from rpexplore.results.combination import combine, load_combined, write_combined
 from rpexplore.results.measurement_source import MeasurementSource
 from rpexplore.results.noisy_marginal import NoisyMarginal
@@ -379,6 +381,39 @@ def test_releases_of_different_records_are_refused_where_a_ledger_knows_them(tmp
         combine(first, second, ledger=book.path)
     combine(first, second)
     combine(first, third, ledger=book.path)  # it cannot know which of the two runs this was
+
+
+def test_releases_that_differ_by_more_than_their_noise_are_refused(monkeypatch):
+    """Noise alone hardly ever is, with the stated chance at most; twice the noise often is."""
+    rng = np.random.default_rng(21)
+    variances = {subset: Fraction(2 + len(subset)) for subset in subsets((0, 1, 3))}
+
+    def release(counts, name) -> Estimates:
+        return dense.World(
+            DOMAIN, counts, [dense.release(DOMAIN, counts, [(0, 1, 3)], rng, {}, name, variances)]
+        ).releases[0]
+
+    def is_refused(one: Estimates, two: Estimates) -> bool:
+        try:
+            combine(one, two)
+        except ReleaseError as error:
+            return "differ by more than their noise explains" in str(error)
+        return False
+
+    others = COUNTS.copy()
+    others[0, 0] += 60
+    assert is_refused(release(COUNTS, "one"), release(others, "two"))
+    assert not is_refused(release(COUNTS, "one"), release(COUNTS, "two"))
+    monkeypatch.setattr(combined_tables, "_NO_NOISE", 0.05)
+    refused = {1: 0, 4: 0}
+    for _ in range(100):
+        one, two = release(COUNTS, "one"), release(COUNTS, "two")
+        for factor in refused:
+            smaller = {subset: variance / factor for subset, variance in variances.items()}
+            parts = [replace(part, variances=smaller) for part in (one, two)]
+            refused[factor] += is_refused(*parts)
+    assert refused[1] <= stats.binom(100, 0.05).isf(1e-9)
+    assert refused[4] > 50
 
 
 def test_what_a_release_says_already_is_not_taken_for_news(tmp_path):

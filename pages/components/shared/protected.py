@@ -9,8 +9,8 @@ from rpexplore.analysis import budget_units
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.text import capitalised, with_article
 from rpexplore.figures.first_look import neighbours_picture
+from rpexplore.planning.areas.exact_in_areas import total_from_text
 from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget
-from rpexplore.workload.table_text import table_from_text
 
 RECORD, PERSON = "A record", "A person"
 KINDS = {ADD_REMOVE: "That they are in the data", REPLACE: "Only what their records hold"}
@@ -96,8 +96,10 @@ def _exact_totals_input(here: str, budget: Budget) -> None:
 
     def take(typed: str) -> None:
         def stated(before: Budget) -> Budget:
-            domain = current().domain
-            exact = [table_from_text(domain, text) for text in typed.split(";") if text.strip()]
+            areas, domain = current().areas, current().domain
+            tree = None if areas is None else areas.areas.tree
+            texts = [text for text in typed.split(";") if text.strip()]
+            exact = [total_from_text(domain, tree, text) for text in texts]
             return budget_units.with_exact_totals(before, exact)
 
         _restate(here, stated)

@@ -106,8 +106,8 @@ def _read(file: BinaryIO, n_bytes: int) -> bytes:
 
 def _refuse_long_signs(name: str, encoding: str) -> None:
     """Raise `DataError` for an encoding in which several bytes can be one sign."""
-    for first in range(0x80, 0x100):
-        for second in (0x41, 0x80, 0xA1):
+    for first in range(0x20, 0x100):  # UTF-7 and HZ have such beginnings in ASCII
+        for second in (0x41, 0x7B, 0x80, 0xA1):
             if len(bytes([first, second]).decode(encoding, "replace")) != 2:
                 raise DataError(
                     f"The records {name!r} have columns by position, and in {encoding} a sign can "

@@ -7,8 +7,9 @@ import stat
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from unicodedata import normalize
 
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet
 
-from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable
+from rpexplore.common.file_kinds import PACKAGES, PARQUET, DictionaryVariable
 from rpexplore.common.files import file_identities, known_encoding, machine_names
 from rpexplore.common.text import text_of_path
 from rpexplore.data.arrow_values import as_stored, refuse_odd_kind
@@ -305,7 +306,9 @@ class FileSource(BatchSource):
     path: where they are, with all links followed when this is made: one that is led elsewhere later
     changes nothing, and an ending counts where it is that of the file itself
     encoding: of texts, as Python calls it ("windows-1252"); UTF-8 if left out, and UTF-16 where a
-    byte order mark says so. Raises `DataError` for one that there is not.
+    byte order mark says so. Of SPSS, Stata and SAS the one that the file states if left out, or
+    else UTF-8 where its texts are that, and windows-1252. Raises `DataError` for one that there is
+    not.
     layout: where the columns are in the lines of text files, whatever their endings; they have no
     header then
     """
@@ -357,7 +360,7 @@ class FileSource(BatchSource):
         return names_with_parts(own, parts)
 
     def fingerprint(self) -> Fingerprint:
-        """Size and last change of all files, and a digest of their names, sizes and times.
+        """Size and last change of all files, and digests of names, sizes, times and reading.
 
         Raises `DataError` if there are none, or if a folder changes while it is looked at.
         """
@@ -370,8 +373,13 @@ class FileSource(BatchSource):
             )
         _, sizes, times, _, _ = zip(*seen, strict=True)
         modified = datetime.fromtimestamp(max(times) / 1e9, UTC).isoformat(timespec="seconds")
-        digest = hashlib.sha256(json.dumps(seen).encode()).hexdigest()
-        return Fingerprint(sum(sizes), modified, digest)
+        # The positions, and not what their file is called.
+        layout = None if self.layout is None else asdict(replace(self.layout, stated={}))
+        detail, lasting = (
+            hashlib.sha256(json.dumps([files, self.encoding, layout]).encode()).hexdigest()
+            for files in (seen, [file[:3] for file in seen])
+        )
+        return Fingerprint(sum(sizes), modified, detail, lasting)
 
     def _files(self) -> list[tuple[str, int, int, int, int]]:
         """Of every file: name, bytes, ns of the last change of contents, of any change, inode."""
@@ -396,7 +404,7 @@ class FileSource(BatchSource):
             for file in record_files(self.path):
                 if file.kind not in PACKAGES:
                     continue
-                for variable in _variables_of(file):
+                for variable in _variables_of(file, self.encoding):
                     if found := declared_by(variable, PACKAGES[file.kind]):
                         name = normalize("NFC", variable.name)
                         before = declared.get(name, Declared())
@@ -420,10 +428,14 @@ class FileSource(BatchSource):
         with self.readable():
             for file in record_files(self.path):
                 if file.kind in PACKAGES:
-                    for variable in _variables_of(file):
+                    for variable in _variables_of(file, self.encoding):
                         if variable.is_weight:
                             return normalize("NFC", variable.name)
         return ""
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        return {} if self.layout is None else self.layout.stated
 
     def has_decimal_commas(self, names: Sequence[str]) -> bool:
         with self.readable():
@@ -471,7 +483,7 @@ class FileSource(BatchSource):
                     f"The records {file.name!r} name their columns themselves; leave the positions "
                     "(--positions) out."
                 )
-            return _columns_of(file)
+            return _columns_of(file, self.encoding)
         if self.layout is not None:
             return list(self.layout.names), self.layout
         if file.kind == "fixed":
@@ -538,6 +550,12 @@ def file_errors(path: Path, name: str) -> Iterator[None]:
             private=in_full,
         ) from None
     except pa.ArrowException as error:
+        if "straddl" in str(error):  # a record over more than two of the blocks that are read
+            raise DataError(
+                f"The records {name!r} hold a value of several megabytes, or a quotation mark that "
+                "opens one and is not closed; close it, or leave such a column out of the file.",
+                private=in_full,
+            ) from None
         # pyarrow quotes the offending row.
         raise DataError(
             f"The records {name!r} cannot be read as {path.suffix or 'a table'}; check that "
@@ -547,17 +565,17 @@ def file_errors(path: Path, name: str) -> Iterator[None]:
         ) from None
 
 
-def _columns_of(file: RecordFile) -> tuple[list[str], None]:
+def _columns_of(file: RecordFile, encoding: str | None) -> tuple[list[str], None]:
     """The columns of a file that is no text."""
     with file_errors(file.path, file.name):
         if file.kind == "parquet":
             return pyarrow.parquet.read_schema(file.path).names, None
-        return [variable.name for variable in _variables_of(file)], None
+        return [variable.name for variable in _variables_of(file, encoding)], None
 
 
-def _variables_of(file: RecordFile) -> Sequence[DictionaryVariable]:
+def _variables_of(file: RecordFile, encoding: str | None) -> Sequence[DictionaryVariable]:
     with file_errors(file.path, file.name):
-        return statistics_variables(file.path, file.name)
+        return statistics_variables(file.path, file.name, encoding)
 
 
 def _in_one_form(header: Sequence[str]) -> list[str]:
@@ -577,9 +595,10 @@ def _file_batches(
         read = fixed_batches(file.path, file.name, form, own, encoding=encoding)
     elif form is not None:
         read = csv_batches(file.path, file.name, form, own)
+    elif file.kind == "parquet":
+        read = _parquet_batches(file.path, file.name, own)
     else:
-        of_kind = _parquet_batches if file.kind == "parquet" else statistics_batches
-        read = of_kind(file.path, file.name, header, own)
+        read = statistics_batches(file.path, file.name, header, own, encoding)
     with closing(read) as batches:
         for batch, share in batches:
             columns = {
@@ -592,7 +611,7 @@ def _file_batches(
 
 
 def _parquet_batches(
-    path: Path, name: str, _: list[str], names: list[str]
+    path: Path, name: str, names: list[str]
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     schema = pyarrow.parquet.read_schema(path)
     for column in names:
@@ -602,6 +621,7 @@ def _parquet_batches(
     with pyarrow.parquet.ParquetFile(
         path, read_dictionary=names, coerce_int96_timestamp_unit="us"
     ) as file:
+        _refuse_joined(path, name, file.metadata)
         done = 0
         for group in range(file.metadata.num_row_groups):
             for batch in file.iter_batches(rows, row_groups=[group], columns=names):
@@ -610,6 +630,32 @@ def _parquet_batches(
                     columns = [as_stored(column) for column in batch.columns]
                     batch = pa.record_batch(columns, names=batch.schema.names)
                 yield batch, done / file.metadata.num_rows
+
+
+def _refuse_joined(path: Path, name: str, about: pyarrow.parquet.FileMetaData) -> None:
+    """Raise `DataError` for Parquet files written one behind the other.
+
+    The last one's directory is read alone, and leads into the first one's records. Whatever was put
+    in front of a file makes room between its data and its directory, where indexes lie
+    otherwise, so that the files meet in that many bytes at the beginning.
+    """
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    data_end = len(PARQUET)
+    if groups:  # the last one, almost always; were it another one, more is searched
+        for column in map(groups[-1].column, range(groups[-1].num_columns)):
+            starts = (column.data_page_offset, column.dictionary_page_offset)
+            start = min((one for one in starts if one), default=0)
+            data_end = max(data_end, start + column.total_compressed_size)
+    directory = about.serialized_size + 4 + len(PARQUET)
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        most = max(len(content) - directory - data_end, 0) + len(PARQUET)
+        is_joined = content.find(PARQUET + PARQUET, 0, most) >= 0
+        is_joined |= content[: len(PARQUET)] not in (PARQUET, b"PARE")
+    if is_joined or sum(group.num_rows for group in groups) != about.num_rows:
+        raise DataError(
+            f"The records {name!r} are more than one Parquet file, or a damaged one: only a part "
+            "of them would be read. Put the files into a folder, or write them anew as one."
+        )
 
 
 def _constant_column(value: str | None, n_records: int) -> pa.Array:

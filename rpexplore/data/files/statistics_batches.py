@@ -12,6 +12,7 @@ import pyarrow as pa
 from rpexplore.common.file_kinds import (
     PACKAGES,
     DictionaryVariable,
+    StoredTexts,
     damaged,
     dictionary,
     read_dictionary,
@@ -22,6 +23,7 @@ from rpexplore.common.file_kinds import (
 from rpexplore.common.files import HEAD
 from rpexplore.common.processes import written_by_other_process
 from rpexplore.data.coding import Declared
+from rpexplore.data.files.statistics_ends import ends_as_stated
 from rpexplore.domain.codebook_formats import value_text
 from rpexplore.errors import DataError
 
@@ -30,29 +32,34 @@ _LEAST_ROWS, _MOST_ROWS = 1 << 14, 1 << 18  # of a batch
 _SHARE = b"share"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz_"  # of extended missing values
 _MILLISECONDS = {"day": 86_400_000, "day in s": 1000, "s": 1000, "ms": 1}  # of a unit of dates
-_XPT_BLOCK = 80  # bytes, of which a transport file of SAS has a whole number
 _STATED = slice(80, 84)  # bytes of a file of SPSS: how many records it states
 
 
-def statistics_variables(path: Path, name: str) -> tuple[DictionaryVariable, ...]:
-    """The variables of the file, which errors call so; looks at no record."""
-    return dictionary(path, _format(path), f"The file {name!r}", DataError)
+def statistics_variables(
+    path: Path, name: str, encoding: str | None = None
+) -> tuple[DictionaryVariable, ...]:
+    """The variables of the file, which errors call so; looks at no record.
+
+    encoding: as of `dictionary`
+    """
+    return dictionary(path, _format(path), f"The file {name!r}", DataError, encoding)
 
 
 def statistics_batches(
-    path: Path, name: str, header: list[str], names: list[str]
+    path: Path, name: str, header: list[str], names: list[str], encoding: str | None = None
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     """Batches of the named columns, each with the share of the file read so far.
 
     Numbers come as numbers, user-defined missing values as they are, extended ones (.a) of columns
     that have labels for some as texts; dates as 2026-11-24. What is missing or blank is null.
 
-    name: by which errors call the file; header: the names of all columns
+    name: by which errors call the file; header: the names of all columns; encoding: as of
+    `dictionary`
     """
     form, called = _format(path), f"The file {name!r}"
     columns = names or header[:1]
     rows = min(max(_BATCH_VALUES // len(columns), _LEAST_ROWS), _MOST_ROWS)
-    task = (str(path), form, called, columns, rows)
+    task = (str(path), form, called, columns, rows, encoding)
     ended = damaged(form, called, DataError)
     with written_by_other_process(_write_batches, *task, ended=ended) as output:
         try:
@@ -96,24 +103,43 @@ def _format(path: Path) -> str:
 
 
 def _write_batches(
-    output: IO[bytes], path: str, form: str, name: str, columns: list[str], rows: int
+    output: IO[bytes],
+    path: str,
+    form: str,
+    name: str,
+    columns: list[str],
+    rows: int,
+    encoding: str | None,
 ) -> None:
     with readable(form, name, DataError), open(path, "rb") as file:
         size = max(file.seek(0, 2), 1)
-        if form == "xpt" and size % _XPT_BLOCK:  # nothing else tells that its end is missing
+        dictionary_variables, said, texts = read_dictionary(
+            file, form, Path(path), name, DataError, encoding
+        )
+        if not ends_as_stated(file, form, sum(said.variable_storage_width.values())):
             raise damaged(form, name, DataError)
-        dictionary_variables, said = read_dictionary(file, form, Path(path), name, DataError)
-        variables = {variable.name: variable for variable in dictionary_variables}
-        taken = [variables[column] for column in columns]
+        stored = {
+            variable.name: (variable, name)
+            for variable, name in zip(dictionary_variables, said.column_names, strict=True)
+        }
+        taken, names = zip(*(stored[column] for column in columns), strict=True)
+        options: dict[str, Any] = {**texts.options, "usecols": list(names), "row_limit": rows}
         schema = pa.schema([(variable.name, _type(variable)) for variable in taken])
         with pa.ipc.new_stream(output, schema) as writer:
             start, n_read = 0, rows
             whole: Any = _ToTheEnd(file) if form in ("sav", "zsav") else file
             while n_read == rows:
-                part, _ = read_part(whole, form, usecols=columns, row_offset=start, row_limit=rows)
+                part, _ = read_part(whole, form, row_offset=start, **options)
                 n_read = len(part)
                 start += n_read
-                arrays = [_array(part[one.name], one, PACKAGES[form]) for one in taken]
+                arrays = [
+                    _array(
+                        _decoded(part[name], texts) if one.kind == "text" else part[name],
+                        one,
+                        PACKAGES[form],
+                    )
+                    for name, one in zip(names, taken, strict=True)
+                ]
                 batch = pa.record_batch(arrays, schema=schema)
                 share = start / max(said.number_rows, 1) if said.number_rows else file.tell() / size
                 writer.write_batch(batch, {_SHARE: str(min(share, 1.0))})
@@ -157,6 +183,14 @@ def _type(variable: DictionaryVariable) -> pa.DataType:
 def _has_letters(variable: DictionaryVariable) -> bool:
     """Whether some extended missing values have labels."""
     return variable.kind != "text" and any(isinstance(value, str) for value in variable.labels)
+
+
+def _decoded(column: Any, stored: StoredTexts) -> Any:
+    """A column of texts as they were meant."""
+    texts = {text: stored.read(text) for text in column.unique()} if stored.options else {}
+    if all(text is decoded for text, decoded in texts.items()):
+        return column
+    return pd.Series([texts[text] for text in column], dtype=object)
 
 
 def _array(column: Any, variable: DictionaryVariable, package: str) -> pa.Array:

@@ -22,7 +22,8 @@ class AreaDesign:
 
     In one area of group v, residual S of the closure is measured with precision
     t = unit · factor_S · multiple_{k(S), v} (σ̄² = 1/t), or not at all where that is 0. A plan is
-    one with whole multiples, exactly; releases that are combined make another, in floats.
+    one with whole multiples, exactly; releases that are combined make another, in floats. On some
+    levels, from the top on, a residual may be known exactly: there it is counted without noise.
 
     workload      what is asked
     groups        areas that are alike
@@ -30,7 +31,8 @@ class AreaDesign:
     of_residual   int64[n_residuals]: the profile k(S) of each
     factors       int64[n_residuals], above 0
     multiples     int64[n_profiles, n_groups], or float64: of the unit and a residual's factor; 0:
-                  not measured
+                  not measured with noise
+    exact_levels  int64[n_profiles]: how many levels, from the top on, are known exactly
     unit          exact
     """
 
@@ -40,6 +42,7 @@ class AreaDesign:
     of_residual: np.ndarray
     factors: np.ndarray
     multiples: np.ndarray
+    exact_levels: np.ndarray
     unit: Fraction
 
     @property
@@ -74,7 +77,14 @@ class AreaDesign:
     @cached_property
     def estimations(self) -> tuple[Estimation, ...]:
         """How the measurements of each profile are combined, at precisions equal to multiples."""
-        return tuple(Estimation.of(self.groups, precisions) for precisions in self.precisions)
+        pairs = zip(self.precisions, self.exact_levels.tolist(), strict=True)
+        return tuple(Estimation.of(self.groups, *pair) for pair in pairs)
+
+    @cached_property
+    def is_counted(self) -> np.ndarray:
+        """What is measured in areas, with noise or without: bool[n_profiles, n_groups]."""
+        exactly = [self.groups.known_exactly(levels) for levels in self.exact_levels.tolist()]
+        return read_only((self.multiples > 0) | np.array(exactly))
 
     @cached_property
     def scales(self) -> np.ndarray:
@@ -85,7 +95,7 @@ class AreaDesign:
     def residual_variances(self) -> np.ndarray:
         """Of the least-squares answers to residuals, float64[n_residuals, n_groups].
 
-        0 where no table that is asked for has the residual.
+        0 where no table that is asked for has the residual; below `NO_ERROR` where it is exact.
         """
         found = np.empty((len(self.closure), len(self.groups)))
         for residual, profile in enumerate(self.of_residual.tolist()):

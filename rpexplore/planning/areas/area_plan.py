@@ -40,9 +40,11 @@ from rpexplore.planning.areas.area_plan_file import (
 from rpexplore.planning.areas.area_sums import AreaLists, accuracy_of_sums
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.solvers import AreaProblem, AreaState
+from rpexplore.planning.areas.tree_passes import NO_ERROR
 from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.losses.losses import Loss, WeightedSum
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
 from rpexplore.planning.part_plan import Certificate, CertifiedPlan, item_columns
 from rpexplore.planning.table_plan import MOST_LISTED, sum_and_count_errors, targets_lines
 from rpexplore.privacy.budget import Budget
@@ -99,7 +101,8 @@ class AreaPlan(AreaDesign, CertifiedPlan):
     given_files: AreaFiles | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.of_residual, self.factors, self.multiples, self.prices):
+        arrays = self.of_residual, self.factors, self.multiples, self.exact_levels, self.prices
+        for array in arrays:
             read_only(array)
 
     # ---- what it is about
@@ -193,7 +196,7 @@ class AreaPlan(AreaDesign, CertifiedPlan):
     # ---- noise and accuracy
 
     def exact_variance(self, residual: int, group: int) -> Fraction | None:
-        """σ̄² of a residual's noise in an area of a group; None where it is not measured."""
+        """σ̄² of a residual's noise in an area of a group; None where it has none."""
         multiple = int(self.multiples[self.of_residual[residual], group])
         return 1 / (self.unit * int(self.factors[residual]) * multiple) if multiple else None
 
@@ -271,7 +274,8 @@ class AreaPlan(AreaDesign, CertifiedPlan):
 def proven_bound(plan: AreaPlan) -> float:
     """The bound on all plans by a plan's precisions and prices; not above 0 where there is none."""
     rows = plan.loss_rows
-    profiles = profiles_of(plan.workload, plan.closure, plan.loss, rows)
+    exact_levels = plan.exact_levels[plan.of_residual]
+    profiles = profiles_of(plan.workload, plan.closure, plan.loss, rows, exact_levels)
     cost = float(plan.budget.record_privacy_cost)
     problem = area_problem(
         plan.workload, plan.groups, plan.loss, rows, profiles, plan.uniform, cost
@@ -314,6 +318,7 @@ def exact_plan(
         of_residual=profiles.of_residual,
         factors=factors,
         multiples=multiples,
+        exact_levels=profiles.exact_levels,
         unit=unit,
         prices=state.prices,
         table_prices=state.table_prices,
@@ -324,16 +329,19 @@ def exact_plan(
     return _proven(unproven)
 
 
-def charged_closure(closure: Closure, budget: Budget) -> Closure:
-    """The closure of the tables of areas at the costs of a budget's neighbours."""
-    if closure.by_residual == budget.replaces:
+def charged_closure(closure: Closure, kept: KeptInAreas | None) -> Closure:
+    """The closure of the tables of areas at the costs of neighbours.
+
+    kept: what these keep; None where they add or remove records
+    """
+    if closure.in_areas == kept:
         return closure
-    return closure.replacing_by_residual(replaces=budget.replaces, in_areas=budget.replaces)
+    return closure.replacing_by_residual(replaces=kept is not None, in_areas=kept)
 
 
 def with_budget(plan: AreaPlan, budget: Budget) -> AreaPlan:
-    """The plan with another budget: the same shares of it, and the same proof."""
-    plan = replace(plan, closure=charged_closure(plan.closure, budget))
+    """The plan with another budget for the same neighbours: the same shares, and the same proof."""
+    assert (budget.neighbours, budget.exact) == (plan.budget.neighbours, plan.budget.exact)
     at_one = plan.exact_record_cost / plan.unit
     unit = rounded_down(budget.record_privacy_cost / at_one)
     cost = unit * at_one * budget.records_factor
@@ -369,6 +377,7 @@ def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:
             asked = plan.workload.workloads[kind]
             of_level = (groups.kinds == kind) & (level_of == level)
             sizes, residuals = groups.multiplicity[of_level], plan.residual_variances[:, of_level]
+            residuals = np.where(residuals < NO_ERROR, 0.0, residuals)
             given = plan.workload, plan.closure, kind, residuals
             smallest = largest = variances = mean_variances(*given)
             if not plan.workload.tables.is_marginals:

@@ -1,6 +1,6 @@
 """Area planner: (tables in areas, loss, budget) → plan, and the smallest budget. No records."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -19,6 +19,7 @@ from rpexplore.planning.areas.area_loss import (
 )
 from rpexplore.planning.areas.area_plan import AreaPlan, charged_closure, exact_plan, with_budget
 from rpexplore.planning.areas.area_workload import AreaWorkload
+from rpexplore.planning.areas.exact_in_areas import kept_in_areas, refuse_unprotected_in_areas
 from rpexplore.planning.areas.solvers import (
     AreaCapped,
     AreaMaximum,
@@ -98,7 +99,15 @@ def plan_areas(
         tolerance = _SUM_TOLERANCE if isinstance(loss, SumOfVariances) else _TOLERANCE
     with one_thread():
         groups = AreaGroups.of(workload.tree, workload.kinds)
-        closure = charged_closure(_measured_closure(workload, loss, on_progress), budget)
+        kept = kept_in_areas(workload, budget)
+        closure = charged_closure(_measured_closure(workload, loss, on_progress), kept)
+        refuse_unprotected_in_areas(workload, closure)
+        if closure.n_kinds * max(len(groups), len(closure)) > _MOST_NUMBERS:
+            raise PlanError(
+                f"The levels of attributes tell {closure.n_kinds:,} kinds of records apart, which "
+                f"are too many in {len(groups):,} different areas; ask for fewer levels, or for "
+                "levels of fewer groups."
+            )
         rows = LossRows.of(workload.tables, closure, loss)
         if not workload.tables.is_marginals and len(rows) * len(groups) > _MOST_NUMBERS:
             raise PlanError(
@@ -106,7 +115,7 @@ def plan_areas(
                 "areas, which are too many; use single values, or the average error "
                 "(SumOfVariances)."
             )
-        profiles = profiles_of(workload, closure, loss, rows)
+        profiles = profiles_of(workload, closure, loss, rows, closure.exact_levels)
         # Precisions that are the best for any budget are found to the last digit for all of them.
         cost = 1.0 if loss.is_homogeneous else float(budget.record_privacy_cost)
         problem = area_problem(workload, groups, loss, rows, profiles, uniform_levels, cost)
@@ -176,6 +185,7 @@ _PATIENCE, _LESS = 150, 0.9  # rounds within which the gap has to shrink to this
 # Much smaller steps leave prices where they are, also wrong ones: where levels were asked for
 # different tables, searches took twice the rounds with 1/10, and ended nowhere without a limit.
 _LEAST_STEP = 0.5
+_AVERAGED = 16  # rounds, where numbers are known exactly
 _ROOM = 0.9  # largest variance over its cap that leaves room enough to mix with
 
 
@@ -196,7 +206,12 @@ def best_precisions(
     # already.
     state = problem.start() if factors is None else _product(*factors, tolerance, on_progress)
     best, improved = np.inf, 0
+    average: AreaState | None = None
     for number in range(_MOST_ROUNDS):
+        if average is not None and number % _AVERAGED == 0:
+            # Where numbers are known exactly, precisions and prices go around where they belong.
+            state = min(state, average, key=lambda one: problem.visit(one).gap)
+            average = None
         found = problem.visit(state)
         report_gap(on_progress, found.gap)
         if is_enough(found):
@@ -209,6 +224,8 @@ def best_precisions(
             if problem.visit(mended).value <= problem.proven(mended) * (1 + tolerance):
                 return mended
         state = found.follow()
+        if any(problem.exact_levels):
+            average = _mean(average, state, number % _AVERAGED)
         if found.gap < best * _LESS:
             best, improved = found.gap, number
         elif number - improved >= _PATIENCE:  # prices swing around where they belong
@@ -216,6 +233,25 @@ def best_precisions(
     raise PlanError(
         f"The search came within {best:.2g} of the best possible, and not within "
         f"{tolerance:g}; ask for a larger tolerance."
+    )
+
+
+def _mean(total: AreaState | None, state: AreaState, n_before: int) -> AreaState:
+    """The mean of states, of which `total` is that of so many before; else as the last one."""
+    if total is None:
+        return state
+
+    def of_both(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return (one * n_before + other) / (n_before + 1)
+
+    prices = state.table_prices
+    if prices is not None and total.table_prices is not None:
+        prices = of_both(total.table_prices, prices)
+    return replace(
+        state,
+        precisions=of_both(total.precisions, state.precisions),
+        prices=of_both(total.prices, state.prices),
+        table_prices=prices,
     )
 
 
@@ -246,7 +282,7 @@ def _product(
     assert areas.table_prices is not None
     return AreaState(
         tables.precisions * areas.precisions,
-        areas.prices,
+        tables.prices * areas.prices,
         tables.table_prices * areas.table_prices,
     )
 
@@ -260,6 +296,7 @@ def minimum_area_budget(
     max_records_per_person: int | None = None,
     unit_noun: str | None = None,
     neighbours: str = ADD_REMOVE,
+    exact: Sequence[Sequence[str]] = (),
     tolerance: float | None = None,
     uniform_levels: bool = False,
     on_progress: Progress = no_progress,
@@ -270,7 +307,7 @@ def minimum_area_budget(
         workload: The tables of each area, each with a target: its largest standard error.
         max_records_per_person: Most records of a person, who then is the privacy unit.
         unit_noun: The word for that unit, as in `Budget`.
-        neighbours: As of a `Budget`.
+        neighbours, exact: As of a `Budget`.
         tolerance: Relative gap to the smallest possible budget at which the search may end; 3e-3
             if left out.
         uniform_levels: Whether all areas of a level get the same noise, which takes more budget.
@@ -305,6 +342,7 @@ def minimum_area_budget(
         rho=1,
         max_records_per_person=max_records_per_person,
         neighbours=neighbours,
+        exact=exact,
         unit_noun=unit_noun,
     )
     at_one = plan_areas(

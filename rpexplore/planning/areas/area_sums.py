@@ -15,7 +15,7 @@ from rpexplore.domain.area_levels import text_column
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.named_areas import areas_by_code
 from rpexplore.errors import DomainError
-from rpexplore.planning.areas.tree_passes import Estimation
+from rpexplore.planning.areas.tree_passes import Estimation, stated_errors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +154,7 @@ def accuracy_of_sums(
             "list": np.repeat(np.array(sums.names, dtype=object), len(rows)),
             "attributes": [asked.tables[row] for row in rows.tolist()] * len(sums.names),
             "areas": np.repeat(sums.sizes, len(rows)),
-            "standard_error": (np.sqrt(variances.T) * asked.units[rows]).ravel(),
+            "standard_error": (stated_errors(variances.T) * asked.units[rows]).ravel(),
         }
     )
     table["note"] = np.where(table["standard_error"].isna(), NO_ANSWER, "")

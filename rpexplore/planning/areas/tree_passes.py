@@ -16,9 +16,22 @@ from rpexplore.planning.areas.area_groups import AreaGroups, Siblings
 # ones).
 
 
+EXACT = 1e-60
+"""The variance that stands for 0, of what is known exactly: 0 stands for no answer."""
+NO_ERROR = 1e-12
+"""A variance below this is that of what is known exactly: it is stated as 0."""
+
+
+def stated_errors(variances: np.ndarray) -> np.ndarray:
+    """Standard errors, 0 of what is known exactly."""
+    return np.sqrt(np.where(variances < NO_ERROR, 0.0, variances))
+
+
 @dataclass(frozen=True, eq=False)
 class Estimation:
     """How measurements of these precisions are combined; float64[n_groups] each.
+
+    What is known exactly has the variance `EXACT`, whatever its parts say.
 
     below      d: variance of an area's count from measurements of it and of what lies in it; 0
                where there are none
@@ -32,10 +45,15 @@ class Estimation:
     variances: np.ndarray
 
     @classmethod
-    def of(cls, groups: AreaGroups, precisions: np.ndarray) -> "Estimation":
-        """From precisions, float64[n_groups] ≥ 0."""
+    def of(cls, groups: AreaGroups, precisions: np.ndarray, exact_levels: int = 0) -> "Estimation":
+        """From precisions, float64[n_groups] ≥ 0, which do not count where answers are exact.
+
+        exact_levels: on so many levels, from the top on, they are
+        """
+        exact = groups.above(exact_levels)
         # Pass 1, upwards (§15.2): 1/d = t + 1/s, s = Σ d over the parts.
         below = _inverse(precisions)
+        below[exact] = EXACT
         sums = np.zeros(len(groups))
         for siblings in groups.upwards:
             owners = siblings.owners
@@ -46,6 +64,7 @@ class Estimation:
             # here.
             sums[owners] = np.where(least > 0, groups.sums_of_parts(siblings, below), 0.0)
             below[owners] = _inverse(precisions[owners] + _inverse(sums[owners]))
+            below[exact] = EXACT
         # Pass 2, downwards (§15.2): V_v = d_v (s − d_v)/s + (d_v/s)² V of the parent.
         variances = below.copy()
         for siblings in groups.downwards:
@@ -58,6 +77,7 @@ class Estimation:
             found += share * siblings.repeated(variances[owners])
             found *= share
             variances[parts] = np.where(of_sums > 0, found, own)
+            variances[exact] = EXACT
         return cls(groups, below, sums, variances)
 
     def gradient(self, weights: np.ndarray) -> np.ndarray:
@@ -147,21 +167,22 @@ class LeastSquares:
     surplus: np.ndarray
 
     @classmethod
-    def of(cls, groups: AreaGroups, precisions: np.ndarray) -> "LeastSquares":
-        """From precisions, float64[n_groups] ≥ 0."""
-        estimation = Estimation.of(groups, precisions)
+    def of(
+        cls, groups: AreaGroups, precisions: np.ndarray, exact_levels: int = 0
+    ) -> "LeastSquares":
+        """From precisions, float64[n_groups] ≥ 0; exact_levels: as of an `Estimation`."""
+        estimation = Estimation.of(groups, precisions, exact_levels)
         # 1/s, and 0 where the sum of the parts is not known: then it counts nothing upwards.
         of_sums = np.divide(
             1.0, estimation.sums, out=np.zeros(len(groups)), where=estimation.sums > 0
         )
         surplus = np.zeros(len(groups))
         surplus[1:] = estimation.below[1:] * of_sums[groups.parents[1:]]
-        return cls(
-            groups,
-            read_only(estimation.below * precisions),
-            read_only(estimation.below * of_sums),
-            read_only(surplus),
-        )
+        own, parts = estimation.below * precisions, estimation.below * of_sums
+        # What is known exactly is taken as it was counted, and above that as the sum of its parts.
+        exact, counted = groups.above(exact_levels), groups.known_exactly(exact_levels)
+        own[exact], parts[exact] = counted[exact], ~counted[exact]
+        return cls(groups, read_only(own), read_only(parts), read_only(surplus))
 
     def upwards(self, measured: np.ndarray, areas: AreaRange) -> None:
         """Make measurements, 0 where there is none, estimates from within, float64[n_rows, m].

@@ -23,6 +23,7 @@ from scipy import sparse
 from rpexplore.common.numbers import read_only
 from rpexplore.domain.amounts import Amounts
 from rpexplore.errors import PlanError
+from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
 from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
 from rpexplore.planning.mechanism.panel import Panel, dearest_person, largest_factors
 from rpexplore.planning.mechanism.replacement import (
@@ -34,6 +35,7 @@ from rpexplore.planning.mechanism.replacement import (
 )
 from rpexplore.planning.mechanism.strategy import Moments, Strategy, measured_attributes, moments
 from rpexplore.planning.mechanism.subsets import MAX_INCIDENCES, residuals_of
+from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
 
 _MOST_TREES = 6  # so that products of costs are exact
@@ -70,8 +72,8 @@ class Closure:
     by_residual
                whether neighbours replace a record, and each residual is charged the most that this
                costs in it (`replaced_shares`): tables of levels, amounts, aggregations
-    in_areas   then also: whether each area has these residuals of its own, so that the two records
-               may be in different ones, and no total is public
+    in_areas   then also: what neighbours keep in areas, each of which has these residuals of its
+               own, so that two records may be in different ones; None outside of areas
     least_cost what a residual costs at least in a search; 0 elsewhere, as for the total that is
                public
     """
@@ -92,7 +94,7 @@ class Closure:
     replacement: Replacement | None = None
     panel: Panel | None = None
     by_residual: bool = False
-    in_areas: bool = False
+    in_areas: KeptInAreas | None = None
     least_cost: float = 0.0
 
     @classmethod
@@ -193,16 +195,22 @@ class Closure:
     ) -> "Closure":
         """The same where tables have levels: the incidence then holds all factors itself."""
         in_trees = {attribute: tree for tree in self.trees for attribute in tree.of_tables}
-        of_bases = [
-            Moments.of_single_values(int(self.sizes[attribute]))
-            if attribute in in_trees
-            else moments(workload, attribute, basis, strategies)
-            for attribute, basis in workload.attribute_bases
-        ]
-        means = {
-            attribute: tree.squares(attribute, strategies).sum(axis=1)
-            for attribute, tree in in_trees.items()
-        }
+        attributes = workload.domain.attributes
+        of_bases: list[Moments] = []
+        of_trees: dict[int, np.ndarray] = {}  # of bases: what the total and every block are worth
+        for place, (attribute, basis) in enumerate(workload.attribute_bases):
+            tree = in_trees.get(attribute)
+            if tree is None:
+                of_bases.append(moments(workload, attribute, basis, strategies))
+                continue
+            queries = None if basis.is_identity else query_matrix(basis, attributes[attribute])
+            of_trees[place] = tree.squares(attribute, strategies, queries).sum(axis=1)
+            # As if the level were an attribute of its own, for comparison with other mechanisms.
+            of_bases.append(
+                Moments.of_single_values(int(self.sizes[attribute]))
+                if queries is None
+                else Moments.of_even_values(queries)
+            )
         tables = np.repeat(np.arange(len(workload)), np.diff(self.incidence.indptr))
         members = self.members[self.incidence.indices]
         spread = np.array([*(basis.spread_sum for basis in of_bases), 1.0])
@@ -216,12 +224,12 @@ class Closure:
             for places in by_place:
                 inside |= places == own
             factors = np.where(inside, spread[bases], total[bases])
-            for attribute, tree in in_trees.items():
-                rows = np.flatnonzero(own == attribute)
-                blocks = members[rows] - tree.numbers[0] + 1
-                is_own = (blocks > 0) & (blocks <= len(tree.numbers))
-                place = np.max(np.where(is_own, blocks, 0), axis=1, initial=0)
-                factors[rows] = means[attribute][place]
+            for place, squares in of_trees.items():
+                numbers = in_trees[workload.attribute_bases[place][0]].numbers
+                rows = np.flatnonzero(bases == place)
+                blocks = members[rows] - numbers[0] + 1
+                is_own = (blocks > 0) & (blocks <= len(numbers))
+                factors[rows] = squares[np.max(np.where(is_own, blocks, 0), axis=1, initial=0)]
             data *= factors
         closure = replace(
             self,
@@ -267,11 +275,11 @@ class Closure:
         return replace(self, panel=panel, privacy_cost_factor=costs)
 
     def replacing_by_residual(
-        self, *, replaces: bool, least_cost: float = 0.0, in_areas: bool = False
+        self, *, replaces: bool, least_cost: float = 0.0, in_areas: KeptInAreas | None = None
     ) -> "Closure":
         """This closure where neighbours replace a record, each residual charged by itself; or not.
 
-        least_cost: of a residual, for searches; in_areas: of tables that each area has
+        least_cost: of a residual, for searches; in_areas: where each area has the tables
         """
         closure = replace(self, by_residual=replaces, in_areas=in_areas, least_cost=least_cost)
         if closure.prices is not None:
@@ -291,8 +299,11 @@ class Closure:
         largest ‖R e_u − R e_v‖² / 2β; of several the largest δ of its attributes, at least 1. Where
         records of different kinds cost different things, 1 + ν in the place of δ, with ν the
         largest −cos of the angle of two columns (docs/guarantees.md, "Replacing a record"). In
-        areas it is at least 1: two records in different ones move a residual of each.
+        areas it is at least 1: two records in different ones move a residual of each. Where totals
+        in areas are exact, and records exchange values, as `exchanged_shares`.
         """
+        if self.in_areas is not None and self.in_areas.exchanges:
+            return np.array(self.in_areas.exchanged_shares(self), dtype=object)
         shares = [Fraction(int(n), max(int(n) - 1, 1)) for n in self.sizes.tolist()]
         for number, strategy in self.strategies.items():
             apart = strategy.squared_diameter, 2 * strategy.squared_sensitivity
@@ -303,9 +314,19 @@ class Closure:
         largest = np.max(ranks[self.members], axis=1, initial=-1)
         in_order = [shares[number] for number in order]
         alone = np.array([*in_order, Fraction(0)], dtype=object)[largest]
-        several = self.in_areas | (np.count_nonzero(self.members >= 0, axis=1) > 1)
+        several = (self.in_areas is not None) | (np.count_nonzero(self.members >= 0, axis=1) > 1)
         at_least_1 = np.maximum(alone, np.full(len(alone), Fraction(1), dtype=object))
         return np.where(several, at_least_1, alone)
+
+    @property
+    def exact_levels(self) -> np.ndarray:
+        """Of residuals in areas: on how many levels, from the top on, neighbours keep them.
+
+        int64[n_residuals]
+        """
+        if self.in_areas is None:
+            return np.zeros(len(self), dtype=np.int64)
+        return self.in_areas.levels_of(self)
 
     @property
     def exact_totals(self) -> Totals:
@@ -316,7 +337,7 @@ class Closure:
     def is_public(self) -> np.ndarray:
         """Which residuals are the same for all neighbours: bool[n_residuals]."""
         if self.by_residual:
-            return (np.count_nonzero(self.members >= 0, axis=1) == 0) & (not self.in_areas)
+            return (np.count_nonzero(self.members >= 0, axis=1) == 0) & (self.in_areas is None)
         if self.replacement is None:
             return np.zeros(len(self), dtype=bool)
         return is_exact(self, self.exact_totals)

@@ -31,8 +31,11 @@ _MULTIPLIERS = 160  # λ that are tried
 _ROUNDING = 1e-11  # of the amounts together: far above that of a few hundred terms of this size
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # the result is looked at
 def product_bound(members: np.ndarray, sizes: np.ndarray, amounts: np.ndarray) -> float:
-    """At least the largest Σ a_S (1 − ∏ y) of all D; infinite for residuals of four attributes.
+    """At least the largest Σ a_S (1 − ∏ y) of all D; infinite where it cannot be computed.
+
+    It cannot for residuals of four attributes, nor of amounts that are too far apart for floats.
 
     members     int[n_residuals, max_order], padded with −1
     sizes       of attributes; amounts: a_S, float64[n_residuals] ≥ 0, of the total any
@@ -72,7 +75,9 @@ def product_bound(members: np.ndarray, sizes: np.ndarray, amounts: np.ndarray) -
     e2, e3 = _symmetric(factors)
     product = scales[2] * e2 + scales[3] * e3 + float(np.sum(alone))
     least = _least_of_products(factors, y, alone, scales[2], scales[3])
-    return product - least + above + _ROUNDING * total
+    bound = product - least + above + _ROUNDING * total
+    # Amounts that are many orders of magnitude apart leave what floats hold on the way.
+    return bound if np.isfinite(bound) else np.inf
 
 
 def _factors(members: np.ndarray, amounts: np.ndarray, n: int) -> np.ndarray:

@@ -13,7 +13,8 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.mechanism.reconstruction import marginal
-from rpexplore.releases.area_measurement import PartAnswers
+from rpexplore.releases.area_measurement import AreaAnswers, PartAnswers
+from rpexplore.results.unbiased import several_levels
 
 # ---- Of which attributes there are whole counts on each level, and what is known of them there.
 
@@ -32,12 +33,14 @@ class AreaCells:
     attributes  those of the table of each level, ascending; those of a level are among those above
     known       the residuals, by their attributes, to which all areas of a level have answers
     possible    bool[n_cells of the top]: where there may be records
+    exact       the residuals that are exact in the top area
     """
 
     sizes: tuple[int, ...]
     attributes: tuple[AttributeIndices, ...]
     known: tuple[frozenset[AttributeIndices], ...]
     possible: np.ndarray
+    exact: frozenset[AttributeIndices] = frozenset()
 
     def shape(self, level: int) -> tuple[int, ...]:
         """Of the table of an area."""
@@ -70,7 +73,8 @@ class AreaCells:
 
         From the total on, each has the attributes of the one before and one more, that of the
         fewest values, as long as there are answers to all of the table; the last has all
-        attributes. They are margins of the table as `in_stages` makes it, on its first axes.
+        attributes. What is exact in the top area comes first there, to be kept. They are margins of
+        the table as `in_stages` makes it, on its first axes.
         """
         found = []
         for level, order in enumerate(self.orders):
@@ -105,6 +109,9 @@ class AreaCells:
             order: AttributeIndices = ()
             while left := [each for each in attributes if each not in order]:
                 known = [each for each in left if self.is_known(level, (*order, each))]
+                if level == 0:
+                    tables = {each: tuple(sorted((*order, each))) for each in known}
+                    known = [each for each in known if tables[each] in self.exact] or known
                 order = (*order, min(known or left, key=lambda each: self.sizes[each]))
             orders.append(order)
         return orders
@@ -163,9 +170,12 @@ def cells_of(plan: AreaDesign) -> AreaCells:
 
     Raises:
         ReleaseError: If an area down to there has no answer to its total, or there are too many
-            cells, or if tables are in other bases than single values, or none counts records.
+            cells, or if tables are in other bases than single values or have an attribute at
+            several levels, or none counts records.
     """
     workload, tree, sizes = plan.workload, plan.workload.tree, plan.domain.sizes.tolist()
+    if plan.closure.trees:
+        raise several_levels(plan.domain.names[plan.closure.trees[0].column])
     is_count = ~workload.tables.has_amounts
     if not is_count.any():
         raise ReleaseError(
@@ -207,7 +217,27 @@ def cells_of(plan: AreaDesign) -> AreaCells:
             )
     check_cells(tuple(sizes[index] for index in attributes[0]))
     possible = _possible(plan, attributes[0])
-    return AreaCells(tuple(sizes), tuple(attributes), tuple(known), possible)
+    in_top = np.flatnonzero(plan.exact_levels[plan.of_residual] > 0).tolist()
+    exact = frozenset(plan.closure.attributes(row) for row in in_top)
+    return AreaCells(tuple(sizes), tuple(attributes), tuple(known), possible, exact)
+
+
+def exact_numbers(plan: AreaDesign, answers: AreaAnswers) -> dict[int, int]:
+    """The numbers of records of areas, by their numbers, that a release has without noise."""
+    total = plan.closure.find(())
+    assert total is not None
+    n_levels = int(plan.exact_levels[plan.of_residual[total]])
+    parts, found = answers.parts, {}
+    above = n_levels <= parts.level + 1
+    for part in range(len(parts.areas)) if n_levels else ():
+        of_part = answers.of_top if above else answers.of_part(part)
+        own = of_part.areas.down_to(n_levels - (0 if above or part == 0 else parts.level))
+        rows = slice(0, len(own))
+        values = np.rint(of_part.contribution(total, rows).reshape(-1)).astype(np.int64)
+        found |= dict(zip(own.areas.tolist(), values.tolist(), strict=True))
+        if above:
+            break
+    return found
 
 
 def why_no_whole_counts(plan: AreaDesign) -> str:

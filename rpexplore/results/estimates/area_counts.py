@@ -41,7 +41,7 @@ from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import write_rows
-from rpexplore.results.estimates.area_cells import AreaCells, PartCells, cells_of
+from rpexplore.results.estimates.area_cells import AreaCells, PartCells, cells_of, exact_numbers
 from rpexplore.results.estimates.area_guesses import BestGuesses, find_spreads, tables_with_errors
 from rpexplore.results.estimates.whole_areas import WholeCounts, known_totals
 from rpexplore.results.measurement_source import SPENT, facts_of_sources, guarantee, sources_of
@@ -216,9 +216,16 @@ def _write(
     tree = plan.workload.tree
     check_new(output)
     cells = cells_of(plan)
-    numbers = _totals_by_number(tree, given)
-    all_totals, sources = known_totals(tree, numbers), sources_of(in_areas)
     parts, answers = in_areas.parts, in_areas.answers_in_areas
+    numbers, exact = _totals_by_number(tree, given), exact_numbers(plan, answers)
+    for area in sorted(numbers.keys() & exact.keys()):
+        if numbers[area] != exact[area]:
+            name = " > ".join(tree.path(area)) or tree.levels[0]
+            raise ReleaseError(
+                f"The known total of the area {name} is {numbers[area]:,}, and the release has "
+                f"{exact[area]:,} records there, exactly; leave the known total out."
+            )
+    all_totals, sources = known_totals(tree, exact | numbers), sources_of(in_areas)
     last, label = len(cells.attributes) - 1, GUESSES_LABEL if as_guesses else LABEL
     tables = tables_with_errors(plan, cells)
 

@@ -134,6 +134,9 @@ def compare(
     )
 
 
+_SAME = 1e-6  # of a count, by which sums of what was measured may be off
+
+
 def _counts(columns: Sequence[np.ndarray], shape: tuple[int, ...], n: int) -> np.ndarray:
     if not columns:
         return np.array(float(n))
@@ -177,9 +180,13 @@ def _compared(
     schema = Schema.of(rows)
     released, errors, lower, upper = (rows[schema.name(role)].to_numpy() for role in INTERVAL_ROLES)
     difference = values - released
-    outside = (values < lower) | (values > upper)
+    difference[(errors == 0) & (np.abs(difference) < _SAME)] = 0  # exact totals, which are whole
+    outside = ((values < lower) | (values > upper)) & (difference != 0)
     released_error = _root_mean_square(errors)
-    ratio = row["records_error"] / released_error
+    if released_error > 0:
+        ratio = row["records_error"] / released_error
+    else:
+        ratio = math.inf if np.any(difference) else 1.0
     table = {
         **row,
         "cells": values.size,
@@ -188,7 +195,8 @@ def _compared(
         "ratio": ratio,
         "nearer": _nearer(ratio),
     }
-    away = np.abs(difference) / errors
+    beyond = np.where(difference == 0, 0.0, np.inf)
+    away = np.divide(np.abs(difference), errors, out=beyond, where=errors > 0)
     farthest = np.argsort(-away, kind="stable")[:_CELLS_OF_A_TABLE]
     chosen = rows.take(pa.array(farthest))
     kinds = [column.name for column in schema.labels]

@@ -43,6 +43,7 @@ LABEL = "synthetic records; no row is a person; drawn from a model of noisy tabl
 
 LEFT_OUT = "left_out"  # in the manifest: impossible combinations of attributes in no table
 UNMET = "unmet"  # in the manifest: groups whose share is not that of the tables; else not there
+KEPT = "kept"  # in the manifest: exact totals, each with how many records are off; else not there
 ADAPTIVE = "is_adaptive"  # in the manifest, true: made of an adaptive release; else not there
 MUCH_EXCLUDED = 0.01  # of the records, by one impossible combination
 _MORE_BY_CHANCE = 1.25  # than on average, of a misfit that is one of independent records
@@ -152,6 +153,20 @@ def describe_unmet(made: Mapping[str, Any]) -> str:
     )
 
 
+def describe_kept(made: Mapping[str, Any]) -> str:
+    """Which exact totals of the release the records have, in sentences; "" for none."""
+    totals = {" × ".join(names): off for names, off in made.get(KEPT, ())}
+    exact = [total for total, off in totals.items() if not off]
+    sentences = [f"The records have the exact totals of {joined(exact)}."] if exact else []
+    sentences += [
+        f"Of the exact total of {total}, {plural(off, 'record')} are in another cell, because of "
+        "impossible combinations."
+        for total, off in totals.items()
+        if off
+    ]
+    return " ".join(sentences)
+
+
 def checked_engine(name: str) -> str:
     """The name of an engine; `ReleaseError` for any other."""
     if name not in ENGINES:
@@ -172,7 +187,7 @@ class SyntheticRecords:
     def load(cls, folder: str | Path) -> "SyntheticRecords":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        stated_here = {LEFT_OUT, UNMET, ADAPTIVE}
+        stated_here = {LEFT_OUT, UNMET, ADAPTIVE, KEPT}
 
         def facts_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
             with pyarrow.parquet.ParquetFile(folder / f"{RECORDS}.parquet") as file:
@@ -278,6 +293,7 @@ class SyntheticRecords:
             describe_misfit(self.manifest),
             describe_few(self.manifest),
             self._warning,
+            describe_kept(self.manifest),
             describe_unmet(self.manifest),
             self.left_out,
         )

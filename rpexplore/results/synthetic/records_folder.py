@@ -46,6 +46,11 @@ from rpexplore.results.synthetic.comparison import (
     SmoothCounts,
     compare,
 )
+from rpexplore.results.synthetic.exact_margins import (
+    ExactMargin,
+    in_order,
+    with_exact_margins,
+)
 from rpexplore.results.synthetic.graphical_model import (
     graphical_model_records,
     require_graphical_model,
@@ -61,6 +66,7 @@ from rpexplore.results.synthetic.records import (
     ADAPTIVE,
     CELLS,
     FILES,
+    KEPT,
     KIND,
     LABEL,
     LEFT_OUT,
@@ -72,6 +78,7 @@ from rpexplore.results.synthetic.records import (
     SyntheticRecords,
     checked_engine,
     describe_few,
+    describe_kept,
     describe_left_out,
     describe_misfit,
     describe_tables,
@@ -173,6 +180,8 @@ def synthesize(
         impossible,
         part_of_progress(on_progress, _REHEARSED, _DRAWN),
     )
+    margins = _exact_margins(estimates, attributes, n_records)
+    codes = with_exact_margins(codes, margins, impossible, seed + b"exact")
     # Engines leave alike records side by side, and the first of them must be as good as any.
     codes = codes[SeededNumbers(seed + b"order").permutation(n_records)]
     if np.any(impossible.are_met(codes)):
@@ -190,6 +199,8 @@ def synthesize(
         (domain.names[attributes[i]], domain.attributes[attributes[i]].labels()[value], *shares)
         for i, value, *shares in fitted_to.groups_off(codes)
     ]
+    names = [[domain.names[attributes[i]] for i in margin.attributes] for margin in margins]
+    left = [int(np.abs(margin.missing(codes)).sum()) // 2 for margin in margins]
     made = {
         "label": LABEL,
         "engine": engine,
@@ -198,6 +209,7 @@ def synthesize(
         **({LEFT_OUT: left_out} if left_out else {}),
         **({UNMET: [list(group) for group in unmet]} if unmet else {}),
         **({ADAPTIVE: True} if estimates.is_adaptive else {}),
+        **({KEPT: [list(pair) for pair in zip(names, left, strict=True)]} if margins else {}),
         "excluded": [targets.share_of(condition) for condition in impossible.conditions],
         "misfit": fitted_to.misfit(codes),
         "misfit_of_number": fitted_to.sampling_misfit(n_records),
@@ -216,6 +228,19 @@ def synthesize(
         manifest = save_manifest(folder, KIND, facts, files)
     on_progress("Finished", 1.0)
     return SyntheticRecords(output, MappingProxyType(manifest))
+
+
+def _exact_margins(
+    estimates: Estimates, attributes: AttributeIndices, n_records: int
+) -> list[ExactMargin]:
+    """The exact totals that records can have, which are none for another number of records."""
+    domain, margins = estimates.domain, []
+    for names in estimates.spent.exact:
+        table = tuple(sorted(map(domain.position, names)))
+        counts = np.rint(smooth_counts(estimates, estimates.contributions, table)).astype(np.int64)
+        if counts.sum() == n_records:
+            margins.append(ExactMargin(tuple(map(attributes.index, table)), counts))
+    return in_order(margins)
 
 
 def _smooth_table(
@@ -324,6 +349,7 @@ def _write_readme(
             "few": describe_few(made),
             "left_out": describe_left_out(made),
             "unmet": describe_unmet(made),
+            "kept": describe_kept(made),
             "n_records": n_records,
             "is_of_pairs": len(estimates.contributions) > MOST_RESIDUALS,
             "worst": list(tables.head(_LISTED).itertuples(index=False)),

@@ -43,19 +43,21 @@ SETS = [(0, 4), (1, 3), (1, 4), (2,)]  # no table has both attributes
 
 
 ENGINES = ["duckdb", "postgresql", "postgresql, streamed", "sqlite", "adbc"]
-# By day the first test counts in all of them, and Spark releases as well: each of its jobs takes a
-# second.
+# By day the first test counts in all of them but Spark.
 some_by_night = pytest.mark.parametrize(
     "stored",
     [
-        *ENGINES[:3],
-        *(pytest.param(name, marks=pytest.mark.nightly) for name in (*ENGINES[3:], "spark")),
+        *("duckdb", "postgresql, streamed"),
+        *(
+            pytest.param(name, marks=pytest.mark.nightly)
+            for name in ("postgresql", *ENGINES[3:], "spark")
+        ),
     ],
     indirect=True,
 )
 
 
-@pytest.fixture(params=[*ENGINES, "spark"])
+@pytest.fixture(params=[*ENGINES, pytest.param("spark", marks=pytest.mark.nightly)])
 def stored(request, tmp_path):
     """Stores a table in an engine: called with the table, it gives the source."""
     if request.param == "duckdb":

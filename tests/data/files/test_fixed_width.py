@@ -157,7 +157,8 @@ def test_an_encoding_has_one_byte_a_sign(tmp_path):
     path.write_bytes("é 7\n".encode("windows-1252"))
     counts = FileSource(path, "windows-1252", SMALL).count(TWO, [(0,)])
     assert counts.counts((0,)).tolist() == [0, 0, 1]
-    assert "can have several bytes" in refused(path, "é 7\n".encode("cp932", "replace"), "cp932")
+    for encoding in ("cp932", "utf-7", "hz"):
+        assert "can have several bytes" in refused(path, b"x 7\n", encoding)
     assert "not all text in the encoding cp1252" in refused(path, b"\x81 7\n", "windows-1252")
 
 

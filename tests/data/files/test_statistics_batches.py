@@ -2,6 +2,7 @@
 
 import base64
 import io
+import struct
 import zlib
 from contextlib import contextmanager
 from dataclasses import replace
@@ -153,6 +154,100 @@ def test_missing_values_stay_as_they_are_in_the_codebook(tmp_path):
     for path in (spss, stata):
         values = read_column_values(path, ["when"]).values["when"]
         assert values == ("2026-11-24 13:30:05",)
+
+
+def without_encoding_of_spss(path):
+    """Take the record of the encoding (20) out, and say that it is ASCII (3), as old files do."""
+    content = path.read_bytes()
+    start = content.index(struct.pack("<4i", 7, 20, 1, 5))
+    content = bytearray(content[:start] + content[start + 21 :])
+    code = content.index(struct.pack("<4i", 7, 3, 4, 8)) + 44
+    content[code : code + 4] = struct.pack("<i", 3)
+    path.write_bytes(content)
+
+
+def in_windows_1252(path, before, after):
+    """Texts of one byte a character, in place of those of as many bytes."""
+    content = path.read_bytes()
+    assert before.encode() in content
+    path.write_bytes(content.replace(before.encode(), after.encode("windows-1252")))
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("form", ["dta", "sav", "xpt"])
+def test_files_that_do_not_state_their_encoding_are_read_as_what_they_hold(form, tmp_path):
+    """Each letter Á has a byte that windows-1252 lacks; UTF-8 is no latin-1 of two letters."""
+    path, more = tmp_path / f"people.{form}", {"version": 12} if form == "dta" else {}
+    frame = pd.DataFrame({"place": ["Árni", "Süd", "Kü", ""], "code": [1.0, 2.0, 2.0, 1.0]})
+    labels = {} if form == "xpt" else {"variable_value_labels": {"code": {1: "früh", 2: "x"}}}
+    write = getattr(pyreadstat, "write_xport" if form == "xpt" else f"write_{form}")
+    write(frame, path, column_labels=["Ort", "für"], **labels, **more)
+    if form == "sav":
+        without_encoding_of_spss(path)
+
+    def texts(encoding=None):
+        source = FileSource(path, encoding)
+        batches = list(source.batches(["place"]))
+        read = [text for batch, _ in batches for text in batch.column(0).to_pylist()]
+        said = module.statistics_variables(path, path.name, encoding)[1]
+        return read, said.label, *said.labels.values()
+
+    labels = () if form == "xpt" else ("früh", "x")
+    assert texts() == (["Árni", "Süd", "Kü", None], "für", *labels)
+    # Some texts are not UTF-8: whoever has the file must say.
+    in_windows_1252(path, "Süd", "Sööd")
+    with pytest.raises(DataError, match="some are UTF-8, others not; name the one that holds"):
+        texts()
+    for before, after in (("Árni", "Árnir"), ("Kü", "Küß"), ("für", "fürs"), ("früh", "frühe")):
+        if before != "früh" or labels:
+            in_windows_1252(path, before, after)
+    windows = ["Árnir", "Sööd", "Küß", None], "fürs", *(("frühe", "x") if labels else ())
+    assert texts() == texts("windows-1252") == windows
+    assert texts("cp1251")[0][1] == "Sццd"
+    with pytest.raises(DataError, match="an encoding that cannot be read; name the one"):
+        texts("utf-8")
+
+
+def stating(content, place, n_records, size=4):
+    """A file whose header states another number of records, at this place, in so many bytes."""
+    return content[:place] + n_records.to_bytes(size, "little") + content[place + size :]
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("form", ["dta", "dta 14", "xpt", "xpt 8", "sas7bdat"])
+def test_files_of_stata_and_sas_with_more_records_than_they_state(form, tmp_path):
+    """Records behind the stated ones, and a file behind another one, are refused."""
+    records = pd.DataFrame({"sex": [1.0, 2.0, 1.0], "t": ["ab", "c", "d"]})
+    kind, path = form.partition(" ")[0], tmp_path / f"people.{form.partition(' ')[0]}"
+    if kind == "dta":
+        labels = {"sex": {1: "one", 2: "two"}}
+        version = 12 if form == "dta" else 14
+        pyreadstat.write_dta(records, path, version=version, variable_value_labels=labels)
+    elif kind == "xpt":
+        records = pd.concat([records] * 20)
+        pyreadstat.write_xport(records, path, file_format_version=8 if form == "xpt 8" else 5)
+    else:
+        path.write_bytes(zlib.decompress(base64.b85decode(SAS7BDAT)))
+        records = range(4)
+    whole = path.read_bytes()
+    changed = {"dta": [stating(whole, 6, 2)], "sas7bdat": [], "xpt": []}.get(form, [])
+    if form == "xpt 8":
+        place = whole.index(b"HEADER RECORD*******OBSV8") + 48
+        changed = [whole[:place] + b"%15d" % 59 + whole[place + 15 :]]
+    if form == "sas7bdat":  # the row size subheader, and a page of data once more
+        place = whole.index(b"\xf7" * 4 + bytes(4)) + 48
+        changed = [stating(whole, place, 3), whole + whole[-4096:]]
+    else:
+        changed += [whole + whole, whole[:-10]]
+
+    def n_records():
+        return sum(batch.num_rows for batch, _ in FileSource(path).batches(["sex"]))
+
+    assert n_records() == len(records)
+    for content in changed:
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="damaged"):
+            n_records()
 
 
 @pytest.mark.usefixtures("in_this_process")

@@ -48,8 +48,8 @@ def test_shares_of_cumulative_rows_are_of_single_values_in_all(sources):
     [
         "released",
         "areas",
-        "own counts",
-        "amounts",
+        pytest.param("own counts", marks=pytest.mark.nightly),
+        pytest.param("amounts", marks=pytest.mark.nightly),
         pytest.param("whole", marks=pytest.mark.nightly),  # its columns are those of the released
     ],
 )

@@ -80,6 +80,7 @@ def release(tmp_path_factory):
     return rp.release(rp.plan(request), folder / "people.csv", folder / "release")
 
 
+@pytest.mark.nightly
 def test_records_of_areas_have_them_as_they_depend_on_what_the_record_has(release, tmp_path):
     made = rp.synthesize_areas(load_area_results(release.folder), tmp_path / "records")
     assert made.manifest["attributes"] == ["sex", "age", "job"]
