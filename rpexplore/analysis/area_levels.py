@@ -1,7 +1,7 @@
 """Areas: the levels of a tree, and a plan beside the shares of the budget that agencies choose."""
 
 from collections.abc import Mapping
-from fractions import Fraction
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,20 +11,19 @@ from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.text import joined
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.errors import BudgetError, WorkloadError
-from rpexplore.planning import planner
-from rpexplore.planning.areas.area_loss import loss_of_variances
+from rpexplore.planning.areas.area_groups import AreaGroups
+from rpexplore.planning.areas.area_loss import area_problem, loss_of_variances, profiles_of
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_plan_file import profile_costs
-from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.areas.area_planner import best_precisions, plan_areas
 from rpexplore.planning.areas.tree_passes import Estimation
-from rpexplore.planning.mechanism.strategy import measured_attributes
-from rpexplore.privacy.budget import Budget
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 _OF_BEST_SHARES = 0.9  # of the time that a comparison takes
+_TOLERANCE = 1e-4  # relative, of the loss of a level alone
 
 Shares = Mapping[str, float]
 """Level -> its part of the budget, relative to the others."""
@@ -67,9 +66,8 @@ def beside_shares_by_level(
         others for the tables of each level alone.
 
     Raises:
-        WorkloadError: If areas of one level are asked for different tables, or levels for an
-            attribute in different bases; and for a plan within required targets, which such shares
-            would miss.
+        WorkloadError: If areas of one level are asked for different tables; and for a plan within
+            required targets, which such shares would miss.
         BudgetError: For shares of other levels than those with tables, or not above 0.
 
     Example:
@@ -121,30 +119,20 @@ def loss_of_shares(plan: AreaPlan, shares: Shares) -> float:
     """The loss where each level has its share of a plan's budget; shares sum to 1."""
     groups, closure = plan.groups, plan.closure
     precisions, exact_levels = np.zeros((len(closure), len(groups))), closure.exact_levels
-    levels = plan.workload.tree.levels
+    levels, rows = plan.workload.tree.levels, plan.loss_rows
+    profiles = profiles_of(plan.workload, closure, plan.loss, rows, exact_levels)
     for level, kind in _levels_with_tables(plan).items():
         number = levels.index(level)
-        cost = plan.budget.record_privacy_cost * Fraction(shares[level])
-        asked = plan.workload.workloads[kind]
-        strategies = {
-            index: strategy for index, strategy in closure.strategies.items() if index in asked.used
-        }
-        if list(strategies) != measured_attributes(asked):
-            raise WorkloadError(
-                f"The level {level} has an attribute by its single values that other levels have "
-                "in another basis; shares of the budget by level are compared where all have the "
-                "same."
-            )
-        alone = planner.optimum(asked, loss=plan.loss, strategies=strategies or None)
-        alone = alone.at(Budget(privacy_cost=cost))
-        of_level = slice(groups.starts[number], groups.starts[number + 1])
-        own = [closure.find(alone.closure.attributes(row)) for row in range(len(alone.closure))]
-        precisions[own, of_level] = 1 / alone.sigma_squared.floats[:, None]
-        if closure.replaces:
-            # The noise that is best for added records, as much as replaced ones have to have.
-            precisions[exact_levels > number, of_level] = 0
-            charged = float(np.max(closure.full_cost_factor @ precisions[:, of_level]))
-            precisions[:, of_level] *= float(cost) / charged if charged else 1.0
+        cost = float(plan.budget.record_privacy_cost) * shares[level]
+        alone = replace(AreaGroups.single(), kinds=np.array([kind]))
+        known = replace(profiles, exact_levels=(profiles.exact_levels > number).astype(np.int64))
+        problem = area_problem(plan.workload, alone, plan.loss, rows, known, False, 1.0)
+        if not np.any(problem.measured):
+            continue
+        best, _ = problem.normalised(best_precisions(problem, _TOLERANCE))
+        best = np.where(problem.measured, best * cost, 0.0)[profiles.of_residual, 0]
+        areas = slice(*groups.starts[number : number + 2].tolist())
+        precisions[:, areas] = (best * profiles.factors)[:, None]
     pairs = zip(precisions, exact_levels.tolist(), strict=True)
     variances = np.stack([Estimation.of(groups, *pair).variances for pair in pairs])
     return loss_of_variances(plan.workload, groups, closure, plan.loss, variances)
@@ -179,9 +167,11 @@ def _checked(title: str, shares: Shares, levels: list[str]) -> Shares:
 
 def _shares_of(plan: AreaPlan) -> Shares:
     """The cost of each level of a plan with one precision a level, as parts of 1."""
-    costs = [float(cost) for cost in profile_costs(plan.closure, plan.of_residual, plan.factors)]
+    of_kinds = profile_costs(plan.closure, plan.of_residual, plan.factors)
+    costs = np.array([[float(cost) for cost in of_kind] for of_kind in of_kinds])
     starts = plan.groups.starts[:-1]
     of_levels = costs @ np.maximum.reduceat(plan.precisions, starts, axis=1)
+    of_levels = of_levels[np.argmax(np.sum(of_levels, axis=1))]  # of the dearest kind of record
     shares = (of_levels / np.sum(of_levels)).tolist()
     return {
         level: share

@@ -1,9 +1,13 @@
 """Warnings about exact totals, by what is public alone: never by records."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from rpexplore.common.text import joined, plural, rounded
+from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.planning.areas.exact_in_areas import OF_AREAS
 from rpexplore.planning.plan import Plan
 
 FEW_PEOPLE = 10
@@ -41,6 +45,8 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
             "noise: the target has no effect, and what it allows of noise is not there to protect "
             "anybody. Leave the target or the exact total out."
         )
+    if areas is not None and expected is not None:
+        warnings += _of_areas(areas.workload.tree, plan.budget.exact, expected)
     of_attributes = [one for one in plan.budget.exact if set(one) <= set(workload.domain.names)]
     for total in of_attributes if expected is not None else ():
         attributes = [workload.domain[name] for name in workload.domain.in_order(total)]
@@ -61,4 +67,24 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
             "tells how many exactly: people who know the others in such a cell learn who is left. "
             "Make a coarser total exact."
         )
+    return warnings
+
+
+def _of_areas(
+    tree: AreaTree, exact: Sequence[Sequence[str]], expected: ExpectedCounts
+) -> list[str]:
+    """That areas whose number of records is exact have few of them on average."""
+    warnings = []
+    for total in exact:
+        if not total[0].startswith(OF_AREAS):
+            continue
+        areas = tree.level_slice(tree.levels.index(total[0].removeprefix(OF_AREAS)))
+        mean = expected.total / (areas.stop - areas.start)
+        if mean < FEW_PEOPLE:
+            warnings.append(
+                f"By the expected count the areas of the exact total {total[0]} have "
+                f"{rounded(mean, 2)} records on average, and the release tells how many exactly: "
+                "people who know the others in a small area learn who is left. Make the numbers of "
+                "a higher level exact."
+            )
     return warnings

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,9 +125,12 @@ def tables_of_sums(
     by: Sequence[str] | None,
 ) -> list[str]:
     """The tables that --sum, --mean and --by ask for, as --table has them."""
-    from rpexplore.workload.table_text import TOTAL, in_quotes
+    from rpexplore.workload.table_text import TOTAL, in_quotes, table_from_text
 
-    names: list[str] = list(dict.fromkeys([*(sums or []), *(means or [])]))
+    given = [*(sums or []), *(means or [])]
+    # The total is none: it is refused below.
+    several = (table_from_text(domain, text) or [text] for text in given)
+    names: list[str] = list(dict.fromkeys(chain.from_iterable(several)))
     if by and not names:
         raise WorkloadError("--by goes with --sum; say whose sums are wanted, or take --table.")
     for name in names:

@@ -37,8 +37,8 @@ _CREATE_LEDGER = (
 )
 _SUM = (
     "An attribute of amounts (with bounds in the codebook) whose sum, mean and number of records "
-    "are wanted in each group of --by; sums, counts and means always come together. Repeat it for "
-    "more, of which each has tables of its own."
+    "are wanted in each group of --by; sums, counts and means always come together. For more, each "
+    "of which has tables of its own, name several, separated by commas, or repeat it."
 )
 _MEAN = "The same as --sum: sums, counts and means always come together."
 _BY = (
@@ -316,8 +316,8 @@ OfOrder = Annotated[list[int] | None, option("K", "All tables of exactly K attri
 AtMostCells = Annotated[int | None, option("N", "All tables with at most N cells.")]
 Table = Annotated[list[str] | None, option("A,B", _TABLE)]
 TablesFile = Annotated[Path | None, option("FILE", _TABLES)]
-Sum = Annotated[list[str] | None, Option("--sum", metavar="A", help=_SUM)]
-Mean = Annotated[list[str] | None, Option("--mean", metavar="A", help=_MEAN)]
+Sum = Annotated[list[str] | None, Option("--sum", metavar="A,B", help=_SUM)]
+Mean = Annotated[list[str] | None, Option("--mean", metavar="A,B", help=_MEAN)]
 By = Annotated[list[str] | None, Option("--by", metavar="A,B", help=_BY)]
 Weight = Annotated[
     list[str] | None, option("A,B=W", "Weight of a table (else 1); larger = more accurate.")

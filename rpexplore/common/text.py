@@ -284,14 +284,58 @@ def number_text(number: float | None) -> str:
 # ---- Names and other short texts: which can be kept, and in which form.
 
 
+# Signs of no width, which programs put around and into texts unasked: controls (but for those that
+# are blanks), hyphens and joiners, directions, variants of a letter, fillers, tags. These are the
+# code points that Unicode calls ignorable by default, and its blank Braille cell.
+UNSEEN = (
+    "\x01-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Signs that cannot be seen, as the inside of a set of a regular expression."""
+_UNSEEN = re.compile(f"[{UNSEEN}]")
+# Embeddings, overrides and isolates: they turn round what stands beside them. Marks of one
+# direction (U+200E, U+200F), which Hebrew and Arabic need, do not.
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def as_seen(text: str) -> str:
+    """A text without signs of no width."""
+    return text if text.isascii() and text.isprintable() else _UNSEEN.sub("", text)
+
+
+def check_direction(text: str, noun: str, error: type[RpexploreError]) -> None:
+    """Raise `error` for a text that turns round how it, or what stands beside it, is read.
+
+    noun: what it is, with its article
+    """
+    if not text.isascii() and (sign := _TURNING.search(text)):
+        raise error(
+            f"{noun} {text!a} holds the sign U+{ord(sign[0]):04X}, which changes the "
+            "direction in which it and what stands beside it are read; leave the sign out."
+        )
+
+
 def check_names(
-    texts: Iterable[Any], noun: str, repeated: str, error: type[RpexploreError]
+    texts: Iterable[Any],
+    noun: str,
+    repeated: str,
+    error: type[RpexploreError],
+    *,
+    are_shown: bool = False,
 ) -> tuple[str, ...]:
     """The texts in the form NFC; raises `error` unless they are distinct, and none is empty.
 
-    repeated: what is wrong with one that is there twice, and what to do about it
+    Args:
+        texts: Whatever was given for them.
+        noun: What each of them is.
+        repeated: What is wrong with one that is there twice, and what to do about it.
+        error: What is raised.
+        are_shown: Whether they tell things apart for readers: then they have to look distinct, too,
+            and none may turn the direction of reading.
     """
     seen: dict[str, str] = {}  # as given, by the form
+    looks: dict[str, str] = {}  # the form, by how it looks
     for number, text in enumerate(texts, start=1):
         if not is_text(text) or not text.strip():
             raise error(
@@ -303,6 +347,14 @@ def check_names(
             forms = "" if seen[form] == text else " (in two Unicode forms)"
             raise error(f"The {noun} {text!r}{forms} {repeated}.")
         seen[form] = text
+        if not are_shown:
+            continue
+        check_direction(form, f"The {noun}", error)
+        if (other := looks.setdefault(as_seen(form), form)) != form:
+            raise error(
+                f"The {noun} {form!a} looks like {other!a}, from which it differs by "
+                "signs that cannot be seen; leave these signs out, or give it another name."
+            )
     return tuple(seen)
 
 

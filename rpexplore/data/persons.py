@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.common.processes import Progress
+from rpexplore.common.text import UNSEEN
 from rpexplore.data.arrow_values import as_numbers, as_text, distinct_values, of_known_type
 from rpexplore.data.coding import Declared
 from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, PersonRule
@@ -52,16 +53,8 @@ AROUND_UUID = r'^(?:=")?[{]?[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}
 """The same with what some programs put around them, which are `NOT_OF_UUID`."""
 NOT_OF_UUID = '[{}="]'
 _WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"  # a whole number as some programs write it: 3.0
-# Signs of no width, which programs put around and into texts unasked: controls (but for those that
-# are blanks), hyphens and joiners, directions, variants of a letter, fillers, tags. These are the
-# code points that Unicode calls ignorable by default, and its blank Braille cell.
-_UNSEEN = (
-    "\x01-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
 CANONICAL = (
-    (f"[{_UNSEEN}]", ""),
+    (f"[{UNSEEN}]", ""),
     (f"^[{BLANKS}]+|[{BLANKS}]+$", ""),
     (_WHOLE_FLOAT, r"\1"),
 )

@@ -303,6 +303,12 @@ class Source(Protocol):
         their positions (DDI) says; "" for none."""
         return ""
 
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """Of records of fixed width the `file` that states where their columns are, and its
+        `sha256`; else empty."""
+        return {}
+
     def columns(self) -> tuple[str, ...]:
         """The names of the records' columns, in their order; looks at no record."""
         ...

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 from unicodedata import normalize
 
-from rpexplore.common.text import check_names, is_text
+from rpexplore.common.text import check_direction, check_names, is_text
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.levels import AT, LEVELS, Level, levels_of_groups
@@ -74,6 +74,8 @@ class Attribute:
             raise DomainError(
                 f"The label of attribute {self.name!r} must be a text, got {self.label!r}."
             )
+        check_direction(self.name, "The attribute name", DomainError)
+        check_direction(self.label, f"The label of attribute {self.name!r},", DomainError)
         object.__setattr__(self, "name", normalize("NFC", self.name))
         object.__setattr__(self, "label", normalize("NFC", self.label))
         if not isinstance(self.values, Values):
@@ -101,6 +103,7 @@ class Attribute:
             "level",
             f"is there twice for attribute {self.name!r}; rename one of them",
             DomainError,
+            are_shown=True,
         )
 
     def _checked_groups(self, groups: Any) -> tuple[tuple[str, ...], ...]:

@@ -61,7 +61,7 @@ class Categories:
         repeated = "is listed twice; keep one of them"
         values = check_names(self.values, "category", repeated, DomainError)
         repeated = "stands for two categories; give each its own label"
-        labels = check_names(self.labels, "label", repeated, DomainError)
+        labels = check_names(self.labels, "label", repeated, DomainError, are_shown=True)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "spellings", self._checked_spellings())

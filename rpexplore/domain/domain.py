@@ -19,7 +19,7 @@ import numpy as np
 from rpexplore.common.files import file_bytes, utf8_text, write_whole
 from rpexplore.common.numbers import read_only, shown, shown_few, whole_number
 from rpexplore.common.spreadsheets import spreadsheet_kind
-from rpexplore.common.text import begins_formula, joined
+from rpexplore.common.text import as_seen, begins_formula, joined
 from rpexplore.domain import codebook, codebook_rows
 from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MISSING, Attribute, Values
@@ -64,6 +64,7 @@ class Domain:
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
         seen: set[str] = set()
+        looks: dict[str, str] = {}
         for attribute in self.attributes:
             if not isinstance(attribute, Attribute):
                 raise DomainError(
@@ -75,6 +76,12 @@ class Domain:
                     f"The attribute {attribute.name!r} is in the domain twice; rename one of them."
                 )
             seen.add(attribute.name)
+            other = looks.setdefault(as_seen(attribute.name), attribute.name)
+            if other != attribute.name:
+                raise DomainError(
+                    f"The attribute {attribute.name!a} looks like {other!a}, from which "
+                    "it differs by signs that cannot be seen; rename one of them."
+                )
         self._check_levels()
         object.__setattr__(self, "impossible", stated_combinations(self, self.impossible))
         if self.impossible:

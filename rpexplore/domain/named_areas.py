@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LIST, TOTAL = "list", "total"
+# A column of totals in the languages of offices, the surest first; compared in small letters.
+_TOTALS = (
+    TOTAL, "count", "population", "persons", "people", "residents", "anzahl", "einwohner",
+    "bevölkerung", "bevoelkerung", "personen", "insgesamt", "effectif", "nombre", "habitants",
+    "personnes", "población", "poblacion", "habitantes", "personas",
+)  # fmt: skip
 
 
 def lists_of_areas(
@@ -39,7 +45,7 @@ def lists_of_areas(
 
     content: of the file, where it is not to be read
     """
-    areas, names, row_name = _named(tree, path, content, LIST, "lists of areas")
+    areas, names, row_name = _named(tree, path, content, [LIST], "lists of areas")
     lists: dict[str, list[int]] = {}
     for row, (area, name) in enumerate(zip(areas.tolist(), names, strict=True), 1):
         if not name.strip():
@@ -102,12 +108,13 @@ def totals_of_areas(
 ) -> dict[int, int]:
     """The numbers of areas -> their totals, of a file with one row an area.
 
-    Its columns are `total`, and those that name the area. Empty areas, whose total can be nothing
+    Its columns are `total`, or one that is called `count`, `population` and the like, and those
+    that name the area. Empty areas, whose total can be nothing
     but 0, are left out. `DomainError` for what cannot be used.
 
     content: of the file, where it is not to be read
     """
-    areas, texts, row_name = _named(tree, path, content, TOTAL, "known totals")
+    areas, texts, row_name = _named(tree, path, content, _TOTALS, "known totals")
     totals: dict[int, int] = {}
     for row, (area, text) in enumerate(zip(areas.tolist(), texts, strict=True), 1):
         if not re.fullmatch("[0-9]{1,15}", text.strip()):
@@ -131,13 +138,18 @@ def totals_of_areas(
 
 
 def _named(
-    tree: AreaTree, path: str | Path, content: bytes | None, column: str, noun: str
+    tree: AreaTree, path: str | Path, content: bytes | None, called: Sequence[str], noun: str
 ) -> tuple[np.ndarray, list[str], RowName]:
-    """The areas of a file's rows, int64[n], what they have in a column, and names of its rows."""
+    """The areas of a file's rows, int64[n], what they have in a column, and names of its rows.
+
+    called: what the column may be called, the first of these that there is
+    """
     path = Path(path)
     if content is None:
         content = file_bytes(path, f"The file of {noun} {str(path)!r}", DomainError)
     table, row_name = columns_of_file(content, path.name)
+    by_name = {name.strip().lower(): name for name in table}
+    column = next((by_name[name] for name in called if name in by_name), called[0])
     levels = [level for level in tree.levels[1:] if level in table and level != column]
     from_top = list(tree.levels[1 : len(levels) + 1])
     by_code = levels if len(levels) == 1 else [CODE]

@@ -1,8 +1,9 @@
 """Where the columns of records of fixed width are: the positions that a DDI codebook states."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unicodedata import normalize
 
@@ -47,12 +48,14 @@ class RecordLayout:
     width   of each line, without its end: up to the last place that the codebook states
     weight  the column by which the codebook says that records are weighted, the first of several;
             "" for none
+    stated  the name of the codebook's file and its SHA-256; none of a layout made otherwise
     """
 
     names: tuple[str, ...]
     places: tuple[Place, ...]
     width: int
     weight: str = ""
+    stated: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
     def load(cls, path: str | Path) -> "RecordLayout":
@@ -71,7 +74,8 @@ class RecordLayout:
                 f"{name} states no positions of columns (location with StartPos and EndPos); "
                 "export it with the data in fixed width, or save the records as CSV."
             )
-        return layout
+        digest = hashlib.sha256(content).hexdigest()
+        return replace(layout, stated={"file": path.name, "sha256": digest})
 
     @property
     def by_name(self) -> Mapping[str, Place]:

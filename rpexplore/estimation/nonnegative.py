@@ -1,19 +1,18 @@
 """Nonnegative tables: the nearest ones that agree and have no cell below 0."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
 from math import log, sqrt
 from types import MappingProxyType
 
 import numpy as np
-from scipy import sparse
 
 from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.values import StructuralZeros
 from rpexplore.errors import DomainError, ReleaseError
+from rpexplore.estimation.cell_coupling import CellCoupling
 from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets, without_rounding
 from rpexplore.planning.mechanism.strategy import Strategy
 
@@ -24,9 +23,10 @@ from rpexplore.planning.mechanism.strategy import Strategy
 #
 # Solved by the alternating direction method of multipliers on M c = y, y ≥ 0, which
 # docs/mathematics.md §11 explains, with the lower and upper bound that the gap is between. One
-# number x for each cell holds y = max(x, 0) and the multiplier λ = −ρ min(x, 0). The contributions
-# returned are those of the upper bound: their tables are nonnegative and agree, whenever the search
-# stops.
+# number x for each cell holds y = max(x, 0) and the multiplier λ = −ρ min(x, 0). It is extrapolated
+# from the rounds before (`_Extrapolation`), unless tables have too many cells, or strategies. The
+# contributions returned are those of the upper bound: their tables are nonnegative and agree,
+# whenever the search stops.
 #
 # In cells that impossible combinations leave without a record y is 0 and λ = −ρ x of either sign.
 # The search begins with the nearest contributions that are 0 there (`with_zeros`): of these and of
@@ -47,6 +47,10 @@ _PENALTY, _RELAXATION = 12.0, 1.6
 # penalty is multiplied by this, once: the multipliers are as good as found, tables are not.
 _SETTLED, _PENALTY_FACTOR = 0.05, 4.0
 _ROUNDS_BETWEEN_CHECKS = 20
+# How many steps are extrapolated from, and the part of their squared lengths that keeps this
+# well-conditioned: 3 to 10 were tried on tables of 10^4 to 10^6 cells. After so many rounds nothing
+# is extrapolated, so that the method is the one that is known to end.
+_REMEMBERED, _REGULARISED, _ROUNDS_EXTRAPOLATED = 5, 1e-7, 4_000
 _MOST_ENTRIES = 16_000_000  # of a coupling: 12 bytes each, and three times that while it is made
 _MOST_ROUNDS = 20_000
 _FIRST_EVENLY = 0.03
@@ -158,6 +162,7 @@ class _Search:
         self._values = dict(self._cells) if tables.strategies else None
         # All cells as one array, where the step is a product with sparse matrices.
         self._all_cells: np.ndarray | None = None
+        self._extrapolation: _Extrapolation | None = None
         self._all_fixed: np.ndarray | None = None
         # Contributions of all possible records, each counted alike.
         self._even: dict[AttributeIndices, np.ndarray] = {}
@@ -220,6 +225,8 @@ class _Search:
                 multipliers |= self._fixed[table]
             np.divide(cells, _PENALTY_FACTOR, out=cells, where=multipliers)
         self._weigh(_PENALTY * _PENALTY_FACTOR)
+        if self._extrapolation is not None:
+            self._extrapolation.forget()
 
     def trivial_solution(self) -> Nonnegative | None:
         """What needs no search: tables without negative cells, or of nothing at all."""
@@ -238,6 +245,10 @@ class _Search:
             wanted, cells = _sides(self._all_cells, self._all_fixed)
             values = self._start + self._coupling.of(wanted)
             self._all_cells += _RELAXATION * (values - cells)
+            if self.rounds <= _ROUNDS_EXTRAPOLATED:
+                if self._extrapolation is None:
+                    self._extrapolation = _Extrapolation(self._all_cells)
+                self._extrapolation.of(self._all_cells)
             return
         pull = self._pulled_back(self._wanted)
         for subset, values in pull.items():
@@ -392,6 +403,64 @@ class _Search:
         return sums
 
 
+class _Extrapolation:
+    """Anderson's extrapolation of the cells x after every second round, in place.
+
+    Of two rounds F(x) = x + f(x): the cells go to where, for the last few x together, f would be
+    least if it were linear (type II; memory 5). It is left out where f has become longer than twice
+    the shortest before, and what was seen is forgotten then: rounds alone come nearer each time.
+    """
+
+    def __init__(self, cells: np.ndarray) -> None:
+        """cells: after the first round"""
+        # In single precision, as what they give is only a proposal: half of the time.
+        self._changes_of_f, self._changes = np.zeros((2, _REMEMBERED, cells.size), np.float32)
+        self._products = np.zeros((_REMEMBERED, _REMEMBERED))
+        self._n_rounds = self._n_seen = 0
+        self._shortest = np.inf
+        self._before = cells
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
+
+    def forget(self) -> None:
+        """Forget all that was seen: the cells were changed otherwise."""
+        self._n_rounds = self._n_seen = 0
+        self._shortest, self._last = np.inf, None
+
+    def of(self, cells: np.ndarray) -> None:
+        """Move the cells after a round; every second time, and not the first."""
+        self._n_rounds += 1
+        if self._n_rounds % 2:
+            self._before = cells.copy()
+            return
+        length = float(np.linalg.norm(step := cells - self._before))
+        if length > 2 * self._shortest:
+            self._n_seen, self._last = 0, None
+            return
+        self._shortest = min(self._shortest, length)
+        f = step.astype(np.float32)
+        if self._last is not None:
+            self._remember(self._before, f, *self._last)
+        self._last = self._before, f
+        n = min(self._n_seen, _REMEMBERED)
+        products, changes_of_f = self._products[:n, :n], self._changes_of_f[:n]
+        slack = _REGULARISED * np.trace(products)
+        if not slack > 0:
+            return
+        parts = np.linalg.solve(products + slack * np.eye(n), changes_of_f @ f)
+        cells -= parts.astype(np.float32) @ self._changes[:n]
+
+    def _remember(
+        self, x: np.ndarray, f: np.ndarray, x_before: np.ndarray, f_before: np.ndarray
+    ) -> None:
+        place = self._n_seen % _REMEMBERED
+        np.subtract(f, f_before, out=self._changes_of_f[place])
+        np.subtract(x, x_before, out=self._changes[place], casting="same_kind")
+        self._changes[place] += self._changes_of_f[place]
+        self._n_seen += 1
+        products = self._changes_of_f @ self._changes_of_f[place]
+        self._products[place], self._products[:, place] = products, products
+
+
 def _sides(cells: np.ndarray, fixed: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """y − u and y, the two sides of x: y = max(x, 0), or 0 in cells that are fixed at 0."""
     if fixed is None:
@@ -519,125 +588,3 @@ def _independent(
         else:
             even[subset] = np.transpose(product, np.argsort(order).astype(int))
     return even
-
-
-# ---- How the cells of all maximal tables depend on each other: M D K Mᵀ as products with ones.
-#
-# Without strategies, a table's own contribution is the table less its means over any of its axes,
-# with signs: Σ_{C⊆T} (−1)^|T∖C| (mean over T∖C, spread). So tables exchange nothing but totals over
-# their axes, which are products with sparse matrices of ones: for many small tables several times
-# as fast as some calls for each of them.
-
-
-_Part = tuple[AttributeIndices, AttributeIndices]
-"""A table and some of its attributes: its totals over all others."""
-
-
-class CellCoupling:
-    """M D K Mᵀ of a map without strategies, where D is a number for each set of the family.
-
-    The family must have attributes: the total alone has nothing to exchange.
-    """
-
-    def __init__(self, tables: TableMap, factors: Mapping[AttributeIndices, float]) -> None:
-        """factors: D, of every set of the family"""
-        self._map = tables
-        whole = [(table, table) for table in tables.tables]
-        shared = [(subset, subset) for subset in _not_maximal(tables)]
-        # Totals of tables over one axis; over one and more; and of all that is not maximal.
-        faces = [(table, face) for table in tables.tables for face in _faces(table)]
-        parts = [(table, part) for table in tables.tables for part in subsets(table)]
-        parts = [(table, part) for table, part in parts if part != table]
-        within = [(subset, part) for subset, _ in shared for part in subsets(subset)]
-        self._of_faces = self._ones(faces, [(table, table) for table, _ in faces], whole)
-        self._of_parts = self._ones(parts, [_face_with(*part) for part in parts], faces)
-        self._of_within = self._ones(within, [(subset, subset) for subset, _ in within], shared)
-        # Where each cell of the parts is among those of what tables share.
-        starts = self._starts(shared)
-        self._shared_cells = np.concatenate(
-            [np.arange(tables.cells(part)) + starts[part, part] for _, part in parts]
-        )
-        self._own = self._for_cells(whole, [factors[table] for table, _ in whole])
-        self._shared = self._for_cells(shared, [factors[subset] for subset, _ in shared])
-        means = self._signed_means(parts)
-        self._mean = np.abs(means)
-        self._own_means = means * self._for_cells(parts, [factors[table] for table, _ in parts])
-        self._means_within = self._signed_means(within)
-
-    @staticmethod
-    def entries(tables: TableMap) -> int:
-        """How many ones there are in the matrices, which take most of the memory."""
-        own = sum(
-            len(table) * tables.cells(table) + sum(map(tables.cells, subsets(table)))
-            for table in tables.tables
-        )
-        return own + sum(2 ** len(part) * tables.cells(part) for part in _not_maximal(tables))
-
-    def of(self, values: np.ndarray) -> np.ndarray:
-        """M D K Mᵀ values; both float64[cells], of all maximal tables in the order of the map."""
-        parts = self._of_parts.T @ (self._of_faces.T @ values)
-        shared = np.bincount(self._shared_cells, parts * self._mean, len(self._shared))
-        centred = self._of_within @ (self._means_within * (self._of_within.T @ shared))
-        parts *= self._own_means
-        parts += (self._shared * centred)[self._shared_cells] * self._mean
-        return self._own * values + self._of_faces @ (self._of_parts @ parts)
-
-    def _signed_means(self, parts: Sequence[_Part]) -> np.ndarray:
-        """What makes of totals the means that a table's own contribution consists of."""
-        signed = [
-            (-1) ** (len(table) - len(part)) * self._map.cells(part) / self._map.cells(table)
-            for table, part in parts
-        ]
-        return self._for_cells(parts, signed)
-
-    def _for_cells(self, parts: Sequence[_Part], values: Sequence[float]) -> np.ndarray:
-        """A number for each part, once for each of its cells."""
-        return np.repeat(values, [self._map.cells(part) for _, part in parts])
-
-    def _starts(self, parts: Sequence[_Part]) -> dict[_Part, int]:
-        """Where the cells of each begin, one after the other."""
-        ends = accumulate((self._map.cells(part) for _, part in parts), initial=0)
-        return dict(zip(parts, ends, strict=False))
-
-    def _ones(
-        self, parts: Sequence[_Part], sources: Sequence[_Part], all_sources: Sequence[_Part]
-    ) -> sparse.csr_array:
-        """[cells of all sources, cells of the parts]: 1 where the first is counted in the second.
-
-        sources: of which each part is the totals
-        """
-        sizes = [self._map.cells(source) for _, source in sources]
-        rows, columns = (np.empty(sum(sizes), dtype=np.int32) for _ in range(2))
-        source_starts, end, part_end = self._starts(all_sources), 0, 0
-        for part, source, size in zip(parts, sources, sizes, strict=True):
-            start, end = end, end + size
-            rows[start:end] = np.arange(size) + source_starts[source]
-            columns[start:end] = self._counted_in(source[1], part[1]) + part_end
-            part_end += self._map.cells(part[1])
-        n_rows = sum(self._map.cells(source) for _, source in all_sources)
-        return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n_rows, part_end))
-
-    def _counted_in(self, table: AttributeIndices, part: AttributeIndices) -> np.ndarray:
-        """The cell of its totals that each cell of a table is counted in: int64[cells]."""
-        cells = np.zeros((1,) * len(table), dtype=np.int64)
-        for axis, index in enumerate(table):
-            if index in part:
-                size = int(self._map.sizes[index])
-                along = np.arange(size).reshape([-1, *(1,) * (len(table) - 1 - axis)])
-                cells = cells * size + along
-        return np.broadcast_to(cells, self._map.sizes[list(table)]).ravel()
-
-
-def _not_maximal(tables: TableMap) -> list[AttributeIndices]:
-    maximal = set(tables.tables)
-    return [subset for subset in tables.family if subset not in maximal]
-
-
-def _faces(table: AttributeIndices) -> list[AttributeIndices]:
-    """All of its attributes but one."""
-    return [table[:axis] + table[axis + 1 :] for axis in range(len(table))]
-
-
-def _face_with(table: AttributeIndices, part: AttributeIndices) -> _Part:
-    """The totals over one axis of a table from which those of the part follow."""
-    return table, next(face for face in _faces(table) if set(part) <= set(face))

@@ -26,10 +26,10 @@ from rpexplore.planning.solvers.record_prices import best_prices
 from rpexplore.planning.solvers.solution import dual_bound
 from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
 from rpexplore.planning.strategies import StrategySearch, user_cache
-from rpexplore.workload.bases import to_json
+from rpexplore.workload.bases import Identity, to_json
 from rpexplore.workload.workload import Workload
 
-_VERSION = 3  # of the search: strategies of another one are not used
+_VERSION = 4  # of the search: strategies of another one are not used
 _STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one
 _MOST_SWEEPS = 20
 _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the sizes of groups, by which they get shares
@@ -138,20 +138,16 @@ def _with_best_shares(
 
     Groups get shares of the group they lie in by a power of how many values they hold, the best of
     those tried. Attributes in other bases than single values have the strategies that are best
-    where every level is an attribute of its own.
+    where every level is an attribute of its own, by single values.
     """
     in_trees = {attribute for tree in closure.trees for attribute in tree.of_tables}
     measured = measured_attributes(workload)
-    if both := in_trees.intersection(measured):
-        name = workload.domain.names[min(both)]
-        raise PlanError(
-            f"The attribute {name!r} is in tables at several levels, and in other sums than those "
-            "of its groups; plan these tables without the levels."
-        )
     strategies: dict[int, Strategy] = {}
     if measured:
-        flat = Closure.of(workload, levels_apart=True)
-        strategies |= with_best_strategies(workload, flat, table_weights, **options).strategies
+        names = workload.domain.names
+        apart = workload.with_bases({names[index]: Identity() for index in in_trees})
+        flat = Closure.of(apart, levels_apart=True)
+        strategies |= with_best_strategies(apart, flat, table_weights, **options).strategies
     of_tables = np.sum(np.isin(workload.members, [*in_trees, *measured]), axis=1)
     bits = bits_for(max(int(np.max(of_tables)), 1))
     tried: dict[_Powers, tuple[float, Closure]] = {}

@@ -431,11 +431,13 @@ def optimum_with_strategies_of(
     same_tables = reference.workload.has_tables_of(workload)
     closure = reference.closure if same_tables else Closure.of(workload)
     strategies = dict(reference.closure.strategies)
-    if not set(measured_attributes(workload)) <= strategies.keys():
+    # Other tables have other levels, and so other blocks.
+    are_other_blocks = bool(closure.trees) and not same_tables
+    if are_other_blocks or not set(measured_attributes(workload)) <= strategies.keys():
         searched = optimum(
             workload, loss=loss, budget=reference.budget, closure=closure, on_progress=on_progress
         )
-        strategies = {**searched.closure.strategies, **strategies}
+        strategies = {**searched.closure.strategies, **({} if are_other_blocks else strategies)}
     return optimum(
         workload,
         loss=loss,

@@ -160,6 +160,18 @@ class StrategySearch:
             if not any(basis.determines_values for basis in workload.bases[attribute])
             and (z := _without_total([self.grams[basis] for basis in bases])) is not None
         }
+        # Bases that do not tell it, though others of the attribute may: η of them can be 0.
+        self.without_total = {
+            basis
+            for attribute, bases in self.bases_of.items()
+            for basis in bases
+            if attribute in self.unasked_totals
+            or (
+                not workload.attribute_bases[basis][1].determines_values
+                and len(bases) > 1
+                and _without_total([self.grams[basis]]) is not None
+            )
+        }
         # Attributes of many values with directions that no query asks about.
         self.open = {
             attribute
@@ -384,9 +396,11 @@ class StrategySearch:
         held = np.any(slopes > 0, axis=1)
         rest = np.maximum(weights[held] - slopes[held] @ self.total[self.bases_of[attribute]], 0.0)
         gram = gram * float(np.sum(roots[self._residuals[attribute][0]]))
-        grams = [self.grams[basis] for basis in self.bases_of[attribute]]
-        if attribute in self.unasked_totals:
-            grams = [one + _ASKED_OF_TOTAL * np.trace(one) / n for one in grams]
+        grams = [
+            self.grams[basis]
+            + (basis in self.without_total) * _ASKED_OF_TOTAL * np.trace(self.grams[basis]) / n
+            for basis in self.bases_of[attribute]
+        ]
         return Problem(gram, grams, self.costs[held], rest, slopes[held])
 
     # ---- all of them together

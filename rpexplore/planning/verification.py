@@ -534,7 +534,7 @@ def _check_loss_and_bound(plan: AreaPlan, bound: float | None) -> list[Check]:
         f"{plan.loss.description} is {value:.9g}; stated {stated:.9g}",
     )
     sizes = plan.groups.multiplicity
-    totals = [plan.prices @ sizes]
+    totals = [np.sum(plan.prices @ sizes)]
     if plan.table_prices is not None and not plan.loss.meets_required_targets:
         totals.append(np.sum(plan.table_prices @ sizes))
     if any(abs(float(total) - 1) > PRICE_TOLERANCE for total in totals):

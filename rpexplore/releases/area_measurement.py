@@ -206,7 +206,7 @@ class PartAnswers:
             subset: self.contribution(residual, rows)
             for subset, residual in residuals_within(closure, attributes).items()
         }
-        return marginal(attributes, closure.sizes, contributions, closure.strategies)
+        return marginal(attributes, closure.sizes, contributions, closure.strategies, closure.trees)
 
     def tables(self, table: int, rows: np.ndarray) -> np.ndarray:
         """A table of `plan.workload.tables` in areas by their rows: float64[n_rows, …], unbiased.

@@ -220,6 +220,11 @@ class ChargedRun:
             "person_rule": options.person_rule.text if options.person_rule else "",
         }
 
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """The file that states where columns of records of fixed width are, and its SHA-256."""
+        return self._source.positions
+
     def findings(self) -> tuple[str, ...]:
         """What is in order when the records have been counted, in sentences."""
         most, rule = self._plan.budget.max_records_per_person, self._options.person_rule

@@ -87,6 +87,8 @@ MISSING_VALUES = "missing_values"
 """The key of a manifest for what missing values were counted as; there if any were to be."""
 COUNT_IMPOSSIBLE = "count_impossible"
 """The key of a manifest that says that records with impossible combinations were counted."""
+POSITIONS = "positions"
+"""The key of a manifest for the file that states where columns of records of fixed width are."""
 NEIGHBOURS = "neighbours"
 """The key of a manifest that says that neighbours replace records; there if they do."""
 EXACT = "exact_totals"
@@ -377,7 +379,7 @@ class Release(SeveralParts):
         _refuse_version_1(folder)
         # Only releases of which it is true say that they were approved, or what they counted.
         of_plan = (UNIVERSE, NEIGHBOURS, PERIOD, EXACT, UNIT_NOUN, DISTINCT)
-        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE, *of_plan}
+        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE, POSITIONS, *of_plan}
         stated = (*_STATED, *(optional & read_manifest(folder).keys()))
         manifest = checked_folder(folder, FORMAT, _NOUN, stated)
         listed = {entry["path"] for entry in manifest["files"]}
@@ -400,6 +402,9 @@ class Release(SeveralParts):
                 if not plan.domain.impossible:
                     raise KeyError(COUNT_IMPOSSIBLE)
                 facts[COUNT_IMPOSSIBLE] = True
+            if POSITIONS in manifest:
+                given = manifest[POSITIONS]
+                facts[POSITIONS] = {key: text_of(given, key) for key in ("file", "sha256")}
             facts |= {key: text_of(manifest, key) for key in _TEXTS}
             if APPROVALS in manifest:
                 facts |= facts_in_folder(folder, manifest[APPROVALS], plan)
@@ -470,6 +475,7 @@ def write_manifest(
         "unknown_values": dict(note.unknown_values),
         **({MISSING_VALUES: dict(note.missing_values)} if note.missing_values else {}),
         **({COUNT_IMPOSSIBLE: True} if note.count_impossible else {}),
+        **({POSITIONS: dict(note.positions)} if note.positions else {}),
         "records_per_person": note.person_rule,
         **facts_of_approvals(approvals, note.n_demanded),
     }

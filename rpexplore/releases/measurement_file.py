@@ -68,6 +68,8 @@ class MeasurementNote:
     file_per_table  whether small tables have files of their own, however many they are
     count_impossible
                     whether records with impossible combinations were counted, if there were any
+    positions       of records of fixed width the name of the `file` with the positions of their
+                    columns, and its `sha256`; else empty
     """
 
     run: str
@@ -85,6 +87,7 @@ class MeasurementNote:
     missing_values: Mapping[str, str] = field(default_factory=dict)
     count_impossible: bool = False
     file_per_table: bool = False
+    positions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,11 @@ def release_readme(plan: Plan, note: MeasurementNote, sections: Sequence[str]) -
         note.unknown_values, note.missing_values, count_impossible=note.count_impossible
     )
     records += rule
+    if note.positions:
+        records += (
+            "The records are lines of fixed width, read by the positions in "
+            f"{note.positions['file']} (SHA-256 {note.positions['sha256']}). "
+        )
     if note.streaming_note:
         records += f"{note.streaming_note} "
     if note.escape_formulas:

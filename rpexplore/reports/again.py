@@ -29,6 +29,7 @@ from rpexplore.reports.recipe import (
     Recipe,
     Reproduction,
     call,
+    lines_of_call,
     literal,
     source_of_loss,
     wrapped,
@@ -102,9 +103,11 @@ def _files(plan: Any, recipe: Recipe, purpose: str, prefix: str = "") -> dict[st
 
 
 def _imports(recipe: Recipe) -> list[str]:
-    if not recipe.needs_tables_csv:
-        return []
-    return ["from rpexplore.workload.table_text import workload_from_csv"]
+    has_levels = any(attribute.levels for attribute in recipe.domain)
+    imports = ["from rpexplore.domain.levels import Level"] if has_levels else []
+    if recipe.needs_tables_csv:
+        imports.append("from rpexplore.workload.table_text import workload_from_csv")
+    return imports
 
 
 def _definitions(recipe: Recipe, prefix: str = "") -> str:
@@ -151,7 +154,12 @@ def _definitions(recipe: Recipe, prefix: str = "") -> str:
 def _attribute(attribute: Attribute) -> str:
     label = [f"label={literal(attribute.label)}"] if attribute.label else []
     groups = [f"groups={wrapped(attribute.groups)}"] if attribute.groups else []
-    return call("rp.Attribute", [literal(attribute.name), _values(attribute), *label, *groups])
+    listed = [
+        call("Level", [literal(level.name), wrapped(level.groups)]) for level in attribute.levels
+    ]
+    levels = [lines_of_call("levels=", listed)] if listed else []
+    arguments = [literal(attribute.name), _values(attribute), *label, *groups, *levels]
+    return call("rp.Attribute", arguments)
 
 
 def _values(attribute: Attribute) -> str:
@@ -291,7 +299,7 @@ def areas_again(plan: AreaPlan, scenario: Scenario) -> Reproduction:
                 csv_of_accuracy(plan), "every table on every level, as tables.csv has tables"
             )
         },
-        after=WHOLE,
+        after="" if plan.closure.trees else WHOLE,
     )
 
 

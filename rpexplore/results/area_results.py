@@ -496,7 +496,8 @@ class AreaTables(Figures):
         residuals = residuals_within(plan.closure, indices)
         variances = plan.residual_variances[:, group]
         sigma_squared = {subset: float(variances[row]) for subset, row in residuals.items()}
-        return MarginalNoise(plan.domain, indices, plan.closure.strategies, sigma_squared)
+        closure = plan.closure
+        return MarginalNoise(plan.domain, indices, closure.strategies, sigma_squared, closure.trees)
 
     def _labels(self, areas: np.ndarray) -> Labels:
         """The codes of areas side by side, and their names if they have some."""

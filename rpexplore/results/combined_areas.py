@@ -42,6 +42,7 @@ from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
 from rpexplore.results.combined_tables import common_strategies
 from rpexplore.results.measurement_source import MeasurementSource, guarantee, label_of_sources
+from rpexplore.results.unbiased import several_levels
 from rpexplore.workload.workload import Workload
 
 
@@ -144,8 +145,8 @@ class CombinedAreas(TablesInAreas):
 def combined_design(releases: Sequence[MeasuredRelease]) -> AreaDesign:
     """Tables of all releases, and the sum of their precisions for each residual in each area.
 
-    Raises `ReleaseError` for releases of other areas or cells, or that measured an attribute by
-    other strategies.
+    Raises `ReleaseError` for releases of other areas or cells, that measured an attribute by
+    other strategies, or whose tables have one at several levels.
     """
     plans = [release.plan.part("areas") for release in releases]
     names = [release.source.name for release in releases]
@@ -160,6 +161,8 @@ def combined_design(releases: Sequence[MeasuredRelease]) -> AreaDesign:
     )
     workload, groups = _workload_of(plans, domain)
     closure = Closure.of(workload.tables)
+    if closure.trees:
+        raise several_levels(domain.names[closure.trees[0].column])
     used = {index: strategies[index] for index in workload.tables.used if index in strategies}
     if used:
         closure = closure.with_strategies(workload.tables, used)

@@ -1,7 +1,10 @@
 """What of released tables is publishable, by their own noisy counts."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -111,6 +114,19 @@ class Publication:
             error = self.sampling.total_errors(error, count, ())
         publishable = are_publishable_as_estimated(error, count, self.cv_limit)
         return self.leave_empty and not publishable.item()
+
+    def file_of(self, names: Sequence[str]) -> str:
+        """What to call a table of these attributes: "age_sex.csv", as in the folder of a release.
+
+        "age_sex-publishable.csv" where other cells are left empty.
+        """
+        # Letters of any script stay: names that differ by an accent do not meet in one file.
+        parts = (
+            re.sub(r"[\W_]+", "-", normalize("NFC", name)).strip("-")
+            for name in names or ("total",)
+        )
+        kind = "-publishable" if self.leave_empty else ""
+        return f"{'_'.join(filter(None, parts))[:80] or 'table'}{kind}.csv"
 
     def rule(self, *, smooth: bool = False) -> str:
         """Which cells are publishable, for the beginning of a sentence.

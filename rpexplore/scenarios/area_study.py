@@ -46,6 +46,7 @@ from rpexplore.workload.workload import Workload
 # ---- Area study: what a plan for areas is made from, but its budget.
 
 
+MOST_TOTALS = 1_000_000  # characters of the file of known totals, which a project keeps
 MOST_TABLES = 200  # of the other attributes, to choose from
 _USUAL_ORDER = 3  # of the tables to begin with
 AreaTarget = float | Target | None
@@ -65,6 +66,7 @@ class AreaStudy:
     tables     those of each level, from the top; levels without tables are left out
     uniform    whether all areas of a level get the same noise
     expected   public counts of all areas together, if there are any; no plan depends on them
+    totals     the text of a CSV file with publicly known totals of areas, "" without; nor on these
     """
 
     filename: str
@@ -75,6 +77,15 @@ class AreaStudy:
     loss: Loss = field(default_factory=SumOfVariances)
     uniform: bool = False
     expected: ExpectedCounts | None = None
+    totals: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.totals) > MOST_TOTALS:
+            raise WorkloadError(
+                f"The file of known totals has {len(self.totals):,} characters, and a project "
+                f"keeps {MOST_TOTALS:,}; leave out other columns than codes and totals, or the "
+                "lowest level."
+            )
 
     @classmethod
     def of(cls, filename: str, book: AreaCodebook) -> "AreaStudy":
@@ -91,7 +102,7 @@ class AreaStudy:
     @cached_property
     def _compared(self) -> tuple[Any, ...]:
         areas = (self.areas.sha256, self.areas.levels, self.areas.sizes)
-        asked = (self.settings, self.loss, self.uniform, self.expected)
+        asked = (self.settings, self.loss, self.uniform, self.expected, self.totals)
         return self.filename, self.attribute, self.domain, areas, asked
 
     @property
@@ -144,8 +155,9 @@ class AreaStudy:
 
     @property
     def planned(self) -> "AreaStudy":
-        """The same without expected counts, on which no plan depends."""
-        return self if self.expected is None else replace(self, expected=None)
+        """The same without expected counts and known totals, on which no plan depends."""
+        known = self.expected is not None or self.totals
+        return replace(self, expected=None, totals="") if known else self
 
     # ---- changes
 
@@ -342,7 +354,7 @@ PRESETS: Mapping[str, Callable[[AreaCodebook], dict[str, Workload]]] = MappingPr
 _KEYS = (
     "codebook", "attribute", "domain", "sha256", "levels", "workloads", "loss", "uniform_levels",
 )  # fmt: skip
-_EXPECTED = "expected"  # left out where there are none
+_EXPECTED, _TOTALS = "expected", "totals"  # left out where there are none
 _LEVEL_KEYS = ("name", "areas", "workload")
 
 
@@ -366,13 +378,17 @@ def study_to_json(study: AreaStudy) -> dict[str, Any]:
         "loss": study.loss.to_json(),
         "uniform_levels": study.uniform,
     }
+    if study.totals:
+        content[_TOTALS] = study.totals
     return content if study.expected is None else content | {_EXPECTED: study.expected.to_json()}
 
 
 def study_from_json(content: Any, read: ReadTreeFile) -> AreaStudy:
     """The study of a file's content; raises what `refusing` takes. The areas are not read yet."""
     expected = content.get(_EXPECTED) if isinstance(content, dict) else None
-    check_keys(content, (*_KEYS, *([] if expected is None else [_EXPECTED])), "the areas")
+    has_totals = isinstance(content, dict) and _TOTALS in content
+    known = [*([] if expected is None else [_EXPECTED]), *([_TOTALS] if has_totals else [])]
+    check_keys(content, (*_KEYS, *known), "the areas")
     if type(content["uniform_levels"]) is not bool:
         raise FieldError("uniform_levels must be true or false.")
     levels = columns(content, "levels", _LEVEL_KEYS)
@@ -398,4 +414,5 @@ def study_from_json(content: Any, read: ReadTreeFile) -> AreaStudy:
         loss=loss_of_areas(content["loss"]),
         uniform=content["uniform_levels"],
         expected=None if expected is None else ExpectedCounts.from_json(expected).fitted(domain),
+        totals=text_of(content, _TOTALS) if has_totals else "",
     )

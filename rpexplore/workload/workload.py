@@ -289,14 +289,19 @@ class Workload:
         """
         return not self.has_levels and all(basis.is_identity for _, basis in self.attribute_bases)
 
-    @cached_property
+    @property
     def has_levels(self) -> bool:
         """Whether some attribute is in tables at several levels."""
+        return len(self.at_several_levels) > 0
+
+    @cached_property
+    def at_several_levels(self) -> frozenset[int]:
+        """The indices of the levels of attributes that tables have at several of them."""
         if self.domain.n_columns == len(self.domain):
-            return False
-        several = [index for index in self.used if self.domain.sizes[index] > 1]
-        columns = self.domain.columns[several]
-        return len(np.unique(columns)) < len(columns)
+            return frozenset()
+        used = np.array([index for index in self.used if self.domain.sizes[index] > 1], dtype=int)
+        columns = self.domain.columns[used]
+        return frozenset(used[np.bincount(columns)[columns] > 1].tolist())
 
     @cached_property
     def units(self) -> np.ndarray:

@@ -44,7 +44,7 @@ def row_of(plan: rp.Plan, table: tuple[str, ...]):
     return forecast_of(plan).tables().loc[part.workload.position(table)], part
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("action", ["bands", "merged", "level", "weight", "budget"])
 def test_an_applied_proposal_is_forecast_as_it_promised(made, action):
     plan = planned()

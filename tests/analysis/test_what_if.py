@@ -268,7 +268,7 @@ BY_NIGHT = [
 ]
 
 
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     ("workload_change", "loss"),
     [*BY_DAY, *(pytest.param(*each, marks=pytest.mark.nightly) for each in BY_NIGHT)],

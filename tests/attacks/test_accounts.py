@@ -216,6 +216,7 @@ def test_less_or_more_than_a_folder_needs_its_approvals(way, part, folder, tmp_p
         release(PLAN, part(way(folder)), tmp_path / "again")
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("part", [as_it_is, a_folder_around_it])
 @pytest.mark.parametrize("kind", ["file", "postgresql"])
 def test_a_file_binds_its_folder_whatever_both_are_by_now(
@@ -345,6 +346,7 @@ def test_the_strictest_limit_holds_and_is_loosened_by_the_name_of_whose_it_is(fo
     assert len(ledger.account(one).entries) == 2
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("first", ["people", "households"])
 def test_the_strictest_limit_holds_for_a_view_of_two_tables(first, tmp_path):
     path = tmp_path / "base.duckdb"
@@ -398,6 +400,7 @@ def views_in_duckdb(name: str, folder: Path) -> list[DatabaseSource]:
     return [DatabaseSource(made.connection, table) for table in (name, "view", "Ärzte")]
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("name", ["Österreich", """a"b`c'd"""])
 @pytest.mark.parametrize("made", [views_in_sqlite, views_in_duckdb])
 def test_views_are_bound_as_what_they_read_whatever_it_is_called(made, name, folder):

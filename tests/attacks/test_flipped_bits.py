@@ -122,6 +122,7 @@ def folders(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("kind", LOADED)
 def test_of_every_file_of_a_folder(kind, folders):
     """The largest file as often as the smallest."""
@@ -141,6 +142,7 @@ def test_of_every_file_of_a_folder(kind, folders):
     LOADED[kind](folders / kind)
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("kind", LOADED)
 def test_of_a_manifest_that_was_edited_and_sealed_anew(kind, folders, tmp_path):
     """What nobody can check may say otherwise: times, versions, names, words for people."""

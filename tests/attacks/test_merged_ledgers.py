@@ -24,7 +24,11 @@ from tests.attacks.books import (
 )
 from tests.support.ledgers import OWNER, database_ledger
 
-KINDS_OF_MERGES = ["file into file", "file into database", "database into database"]
+KINDS_OF_MERGES = [
+    "file into file",
+    "file into database",
+    pytest.param("database into database", marks=pytest.mark.nightly),
+]
 
 
 @pytest.fixture(params=KINDS_OF_MERGES)

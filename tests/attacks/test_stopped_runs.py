@@ -63,6 +63,7 @@ def finish(plan: Path, data: Path, output: Path) -> str:
     return come
 
 
+@pytest.mark.by_day(2)
 def test_stopped_at_any_line_a_run_is_free_or_can_be_finished(plan, tmp_path):
     whole = records(tmp_path / "whole")
     n_lines = lines_of(plan, whole, whole.parent / "release")
@@ -76,6 +77,7 @@ def test_stopped_at_any_line_a_run_is_free_or_can_be_finished(plan, tmp_path):
     assert come & {"started", "drawn"}
 
 
+@pytest.mark.by_day(2)
 def test_a_full_disk_at_any_call_is_told_with_what_was_charged(plan, tmp_path):
     whole = records(tmp_path / "whole")
     _, n_calls = filled_at_call(None, plan, whole, whole.parent / "release")
@@ -129,6 +131,7 @@ def test_a_disk_full_at_any_byte_is_told_with_what_was_charged(wide_plan, tmp_pa
     assert come == {"free", "drawn"}
 
 
+@pytest.mark.by_day(2)
 def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path, monkeypatch):
     """Where SQLite writes: the last page has room for the run and its end, for the run, or none."""
     data = records(tmp_path / "data")

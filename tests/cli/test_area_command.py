@@ -55,6 +55,7 @@ def _required(study):
     return replace(some, loss=rp.SumWithinTargets())
 
 
+@pytest.mark.nightly
 @pytest.mark.by_day(1)
 @pytest.mark.parametrize("change", [_less, _targets, _cells, _required])
 def test_script_and_command_make_the_same_plan(begun, change, run, monkeypatch):

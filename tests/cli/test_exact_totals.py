@@ -79,6 +79,9 @@ def test_numbers_of_records_of_areas_are_exact(run):
     assert source_of_budget(budget) == """rp.Budget(rho="0.1", exact=['area@state'])"""
     run.done("report", "plan.json", "--out", "report.html")
     assert "have the same totals of area@state" in (run.folder / "report.html").read_text()
+    said = run.done(*asked, "--force", "--expected-count", "12", "--exact", "area@town")
+    assert "the areas of the exact total area@town have 4 records on average" in said
+    assert "total area@state have" in said
     told = run(*ASKED, "--force", "--exact", "area@state")
     assert told.exit_code != 0
     assert "area@state" in told.output

@@ -1,5 +1,6 @@
 """A codebook and records like those of IPUMS, from file to two-way tables by two commands."""
 
+import hashlib
 import json
 from itertools import combinations
 
@@ -26,6 +27,9 @@ def test_every_cell_of_all_two_way_tables_is_as_by_pandas(tmp_path):
     run("plan", codebook, "--up-to", 2, "--rho", 10**6, "--out", plan)
     run("release", plan, data, "--positions", codebook, "--out", out, "--yes")
     done = rp.Release.load(out)
+    digest = hashlib.sha256(codebook.read_bytes()).hexdigest()
+    assert done.manifest["positions"] == {"file": "usa.xml", "sha256": digest}
+    assert f"usa.xml (SHA-256 {digest})" in " ".join((out / "README.md").read_text().split())
     frame = by_pandas(data)
     n_cells = 0
     for first, second in combinations(LISTED, 2):

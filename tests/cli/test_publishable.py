@@ -21,6 +21,7 @@ def test_show_forecasts_tables_as_the_forecast_does(planned):
     assert planned.json("show", "plan.json")["forecast"] is None
 
 
+@pytest.mark.nightly
 def test_the_design_of_a_survey_counts_beside_the_noise(planned):
     """Two cells of 45 of 90: noise of σ = 3.16 alone is 7 %; sampling 1.8 · 0.5/45 = (14 %)²."""
     asked = ("show", "plan.json", "--expected-count", "90", "--cv-limit", "0.14")

@@ -317,6 +317,7 @@ def test_resume_takes_nothing_but_the_folder_and_the_ledger(more, planned):
 # ---- databases
 
 
+@pytest.mark.nightly
 def test_a_database_gives_the_release_that_its_file_gives(database, planned, without_noise):
     planned.done("release", "plan.json", "records.csv", "--out", "of-file")
     where = ["--database", "SURVEY_DB", "--table", "people"]

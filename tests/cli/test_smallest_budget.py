@@ -35,6 +35,7 @@ BY_DAY = [([], [], BASES), (UNIT, PERSONS, [])]
 BY_NIGHT = [each for each in product([[], UNIT], [[], PERSONS], [[], BASES]) if each not in BY_DAY]
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     ("unit", "persons", "arguments"),
     [*BY_DAY, *(pytest.param(*each, marks=pytest.mark.nightly) for each in BY_NIGHT)],

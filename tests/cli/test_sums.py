@@ -50,7 +50,7 @@ def test_sums_and_means_ask_for_the_same_tables(run, folder):
         ("region", "sex", "income"), ("region", "sex", "wealth"),
     }  # fmt: skip
     (folder / "request.toml").write_text(
-        'codebook = "codebook.json"\nsum = ["income", "wealth"]\nby = ["region,sex", "total"]\n'
+        'codebook = "codebook.json"\nsum = "income,wealth"\nby = ["region,sex", "total"]\n'
         "up-to = 1\nrho = 10\n"
     )
     run("plan", "--request", "request.toml", "--out", "again.json", "--force")
@@ -60,6 +60,7 @@ def test_sums_and_means_ask_for_the_same_tables(run, folder):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
+        (["--sum", "total"], "There is no attribute 'total'"),
         (["--sum", "sex"], "must name an attribute of amounts; the attributes of amounts are"),
         (["--by", "region", "--up-to", "1"], "--by goes with --sum"),
         (["--table", "income", "--basis", "income=prefix"], "has amounts, and tables have its"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rpexplore import Attribute, Domain, Integers
+from rpexplore import Attribute, Categories, Domain, Integers
 from rpexplore.errors import DomainError
 
 
@@ -111,3 +111,30 @@ def test_a_domain_may_be_empty_but_is_no_codebook():
 def test_cells_of_all_attributes_together_are_counted_exactly(sizes, n_cells):
     assert Domain.from_sizes(sizes).n_cells == n_cells
     assert Domain.from_sizes({f"a{i}": 10 for i in range(40)}).n_cells == 10**40
+
+
+@pytest.mark.parametrize("unseen", ["\u200b", "\u200f", "\u200d", "\u00ad", "\ufeff", "\x07"])
+def test_names_and_labels_that_look_alike_are_refused(unseen):
+    """Readers would take one for the other; what records write may differ so, with other labels."""
+    hidden = f"no{unseen}rth"
+    with pytest.raises(DomainError, match=r"^The label 'no\\.*' looks like 'north', from which it"):
+        Categories(("north", hidden))
+    with pytest.raises(DomainError, match=r"^The label .* looks like"):
+        Categories(("1", "2"), (hidden, "north"))
+    Categories(("north", hidden), ("north", "North (second list)"))
+    if unseen != "\x07":
+        one, two = (Attribute(name, Integers(0, 1)) for name in (hidden, "north"))
+        with pytest.raises(DomainError, match=r"^The attribute 'north' looks like 'no\\"):
+            Domain((one, two))
+
+
+@pytest.mark.parametrize("turning", ["\u202a", "\u202e", "\u2066", "\u2069"])
+def test_texts_that_turn_the_direction_of_reading_are_refused(turning):
+    """As beside them another number or label would be read backwards."""
+    with pytest.raises(DomainError, match=r"^The label .* holds the sign U\+20"):
+        Categories(("1", "2"), (f"a{turning}b", "c"))
+    for name, label in ((f"a{turning}", ""), ("a", f"{turning}b")):
+        with pytest.raises(DomainError, match=r"holds the sign U\+20.*leave the sign out"):
+            Attribute(name, Integers(0, 1), label)
+    # Hebrew and Persian need these.
+    Categories(("1", "2"), ("\u05d0\u200e1", "\u0645\u06cc\u200c\u062e"))

@@ -147,6 +147,8 @@ def test_lists_leave_them_out_and_known_totals_of_them_are_nothing(tmp_path):
             area_number(TREE, name)
     path.write_text("region,town,total\nall,,7\nE,,0\nE,1,0\n")
     assert totals_of_areas(TREE, path) == {0: 7}
+    path.write_text("region,town,Population,name\nall,,7,x\nE,,0,y\n")
+    assert totals_of_areas(TREE, path) == {0: 7}
     path.write_text("region,town,total\nE,1,2\n")
     with pytest.raises(DomainError, match=r"Line 2 .* has the total 2 of the area E > 1, which is"):
         totals_of_areas(TREE, path)

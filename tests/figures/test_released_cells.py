@@ -171,6 +171,7 @@ def test_names_beside_the_heat_map_are_no_markup():
     assert not re.search(r"<[biu]>", text)
 
 
+@pytest.mark.nightly
 def test_the_largest_heat_map_is_small_enough_for_a_browser():
     side = np.linspace(-1, 1000, MOST_CELLS)
     text = picture(np.outer(side, side), 30).to_json()

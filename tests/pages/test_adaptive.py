@@ -8,7 +8,6 @@ import pytest
 import rpexplore as rp
 from pages.components.results.browser import VIEWS
 from pages.components.results.source import FOLDER
-from pages.components.results.views import columns_of
 from rpexplore.analysis.adaptive import NOTHING_PROMISED, measured_when, when_to_choose
 from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
@@ -16,6 +15,7 @@ from rpexplore.planning.adaptive import adaptive_plan
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.results.combination import load_measured
+from rpexplore.results.formats.listed_columns import columns_of
 from rpexplore.results.synthetic.records_folder import synthesize
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest

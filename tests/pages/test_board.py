@@ -1,5 +1,7 @@
 """Notes for the board, typed on the Release page."""
 
+import pytest
+
 from tests.pages.conftest import plain
 
 
@@ -19,6 +21,7 @@ def test_notes_for_the_board_are_kept_with_the_scenario_and_the_plan_they_are_on
     assert notes.decided_by == ("A. Miller, chair, 2026-11-20",)
 
 
+@pytest.mark.nightly
 def test_refused_lines_stay_to_be_mended(app, small):
     session = app("release", small)
     session.unfold("board notes")

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 import rpexplore as rp
 from rpexplore.scenarios.codebook_import import lines_of
 from rpexplore.scenarios.examples import EXAMPLES
@@ -73,6 +75,7 @@ def test_a_codebook_is_loaded_and_an_unusable_one_leaves_it(app, small):
     assert session.text_area(key=lines).value == "region=S"
 
 
+@pytest.mark.nightly
 def test_a_codebook_is_typed_or_comes_from_a_plan_and_an_unusable_one_leaves_it(app, small):
     scenario = small.with_settings([TableSetting(("sex",), 2.0, 9.0)]).replaced(
         loss=rp.MaxVariance(), budget=rp.Budget(rho="0.3", max_records_per_person=2)

@@ -200,6 +200,7 @@ def test_the_choice_survives_a_change_of_what_is_compared(app, small):
     assert session.segmented_control(key="plan_shown").value == EQUAL
 
 
+@pytest.mark.nightly
 def test_the_records_are_called_what_they_are_on_every_page(app, small):
     known = small.replaced(expected=ExpectedCounts.of_total(900), record_noun="households")
     session = app("plan", known)

@@ -74,6 +74,7 @@ def test_a_file_that_becomes_too_large_is_refused_before_it_is_read(app, limited
 MANY = b"[" + b"{}," * 1_500_000 + b"{}]"  # 4.5 MB of text, 290 MB of objects
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("page", "box", "name", "content"),
     [

@@ -1,5 +1,7 @@
 """Who is protected, on the Data page and beside the budget of the Plan page."""
 
+import pytest
+
 from rpexplore.privacy.budget import Budget
 from rpexplore.releases.finished_release import Release
 from tests.pages.conftest import confirmed_run, finish, plain, set_up
@@ -59,6 +61,7 @@ def test_a_panel_is_chosen_on_the_data_page(app, small):
     assert not session.exception
 
 
+@pytest.mark.nightly
 def test_distinct_households_are_counted_from_the_page_data_to_the_release(app, small, tmp_path):
     session = app("codebook", small.replaced(budget=Budget(rho="1e6")))
     session.text_input(key="count distinct").set_value("hh_id").run()

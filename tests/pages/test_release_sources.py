@@ -122,6 +122,7 @@ def test_what_is_missing_of_a_database_is_named(app, database):
     assert "nothing" in session.error[0].value
 
 
+@pytest.mark.nightly
 def test_a_table_on_a_server_needs_an_order_and_a_ledger(app, database, monkeypatch):
     monkeypatch.setattr(DatabaseSource, "home", None)  # as of a server, which has no folder
     session = protecting_persons(app)

@@ -451,6 +451,7 @@ def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):
     assert "exactly these attributes. Add one or take one out." in plain(session.texts("info"))
 
 
+@pytest.mark.nightly
 def test_a_choice_that_another_folder_has_no_table_of_gives_way(app, released, tmp_path):
     postprocess(TableRelease.load(released["one"]), tmp_path / "p", method="nonnegative")
     session = look(opened(app, released["all"]), ["age", "sex"])
@@ -552,6 +553,7 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["all", "whole"])
 def test_a_table_comes_with_the_lines_that_read_it(app, released, kind):
     session = look(opened(app, released[kind]), ["age", "sex"])

@@ -86,6 +86,7 @@ def test_scenarios_are_compared_table_by_table_or_left_out(three):
     assert three.multiselect(key="compared").value == ["as agreed", "as agreed (2)", "generous"]
 
 
+@pytest.mark.nightly
 def test_scenarios_are_judged_over_the_tables_they_share(three, small):
     known = small.replaced(name="as agreed", expected=ExpectedCounts.of_total(200))
     aimed = known.with_settings([TableSetting(("age",), target=4.0)]).replaced(name="aimed")

@@ -36,6 +36,7 @@ def test_required_targets_out_of_reach_come_with_a_budget_that_is_enough(app, de
     assert session.button(key="use advised budget").disabled
 
 
+@pytest.mark.nightly
 def test_the_budget_for_all_targets(app, small):
     tables = small.workload.tables
     session = app("plan", small)

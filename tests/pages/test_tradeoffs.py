@@ -73,7 +73,7 @@ def of_people_with_target_loss(scenario):
     return targeted(scenario).replaced(loss=TARGET_LOSS, budget=budget)
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "state",
     [generous, tiny, of_people_with_target_loss],
@@ -124,6 +124,7 @@ def test_tables_are_added_to_the_chart_and_given_up_with_the_codebook(tradeoffs,
         assert not session.show("tradeoffs", view).error
 
 
+@pytest.mark.nightly
 def test_a_wanted_error_is_priced_and_comes_true(tradeoffs, small):
     budget = rp.Budget(mu="0.5", max_records_per_person=3)
     session = tradeoffs(small.replaced(budget=budget))
@@ -142,6 +143,7 @@ def test_a_wanted_error_is_priced_and_comes_true(tradeoffs, small):
 # ---- targets
 
 
+@pytest.mark.nightly
 def test_targets_and_what_they_take(tradeoffs, small):
     scenario = targeted(small)
     session = tradeoffs(scenario, TARGETS)

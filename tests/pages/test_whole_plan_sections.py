@@ -176,6 +176,9 @@ def test_known_totals_of_areas_are_in_forecast_and_report(app, tmp_path, monkeyp
     assert "2 totals of areas, of 90 records" in plain(session.texts("caption"))
     (levels,) = (frame.value for frame in session.dataframe if "tables that meet" in frame.value)
     assert levels.set_index("level").loc["region", "people of the median area"] == "20"
+    opened = Project.parse(session.session_state["project"].text())
+    assert opened.current.areas.totals == totals.decode()  # found again after a reload
+    assert opened.current.areas.planned == alone.areas
     session.open("release").unfold("commands")
     commands = session.code[-1].value
     assert "--expected-count 90" in commands

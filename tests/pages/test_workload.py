@@ -40,12 +40,13 @@ def disabled(session):
     return {button.label: button.disabled for button in session.button}
 
 
+@pytest.mark.nightly
 def test_quick_builders(app, small):
     session = app("workload", small)
     # (total), 10 + 2 + 5 and 20 + 50 + 10 cells.
-    assert "In all 7 tables with 98 cells, at most 50 in one (age × region); 7 tables to " in said(
-        session
-    )
+    largest = "at most 50 in one (age × region)"
+    measured = "computed from 7 noisy measurements"
+    assert f"In all 7 tables with 98 cells, {largest}, {measured}" in said(session)
     for kind, key, value, tables in (
         ("up_to", "order", 1, "4"),
         ("of_order", "order", 2, "3"),
@@ -317,6 +318,7 @@ def test_targets_are_set_where_the_plan_waits_for_them(app, small):
     assert session.data_editor[0].value["error"].notna().all()
 
 
+@pytest.mark.nightly
 def test_many_tables_are_set_at_once_and_forgotten(app, small):
     session = weights(app("workload", small))
     session.multiselect(key="tables with").set_value(["sex"]).run()

@@ -16,10 +16,17 @@ import rpexplore as rp
 from rpexplore.common.numbers import Decimals
 from rpexplore.data.source import Counts
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.reconstruction import contribution, marginal
+from rpexplore.planning.mechanism.reconstruction import (
+    answers,
+    contribution,
+    marginal,
+    query_matrices,
+)
 from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.planner import optimum, optimum_with_strategies_of
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.measurement import exact_residual
+from rpexplore.workload.table_text import query_matrix
 from tests.support.explicit_optimum import dense_queries, lower_bound
 
 nightly = partial(pytest.param, marks=pytest.mark.nightly)
@@ -69,6 +76,22 @@ def crossing() -> rp.Workload:
     return workload_of([AGES, SEXES, RACES], [*tables, ()])
 
 
+def summed() -> rp.Workload:
+    """Sums of groups: adults alone, single years with their total, a difference, one group."""
+    with_total = rp.CustomBasis(np.eye(5, 4) + np.eye(5)[:, 4:])
+    tables = {
+        ("sex", "age@five"): {"age@five": with_total},
+        ("race", "age@adult"): {"age@adult": rp.CustomBasis(((0, 1),))},
+        ("sex", "age@odd", "race@ab"): {"race@ab": rp.CustomBasis(((2, -2),))},
+        ("sex", "age"): {"age": rp.Windows(3), "sex": rp.CustomBasis(((1, 0),))},
+        ("race@ab",): {"race@ab": rp.CustomBasis(((1, 0), (1, 0), (0, 1)))},
+    }
+    workload = workload_of([AGES, SEXES, RACES], [*tables, ()])
+    for table, bases in tables.items():
+        workload = workload.with_bases(bases, tables=[table])
+    return workload
+
+
 four, nine, sixteen = (partial(random_family, number) for number in (4, 9, 16))
 
 
@@ -90,8 +113,15 @@ def measured_matrix(plan, residual: int) -> np.ndarray:
     return np.stack(columns, axis=1).astype(float)
 
 
-@pytest.mark.by_day(1)
-@pytest.mark.parametrize("make", [crossing, nine, sixteen], ids=["crossing", "nine", "sixteen"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        summed,
+        nightly(crossing, id="crossing"),
+        nightly(nine, id="nine"),
+        nightly(sixteen, id="sixteen"),
+    ],
+)
 def test_tables_are_unbiased_and_have_the_stated_variances_and_cost(make):
     plan = least_sum(make)
     workload = plan.workload
@@ -105,7 +135,7 @@ def test_tables_are_unbiased_and_have_the_stated_variances_and_cost(make):
     ]
     queries, of_tables = dense_queries(workload)
     for table in range(len(workload)):
-        answers, variance = 0.0, 0.0
+        expected, variance = 0.0, 0.0
         for residual in closure.subsets(table).tolist():
             matrix, subset = matrices[residual], closure.attributes(residual)
             shape = exact_residual_shape(closure, subset)
@@ -120,11 +150,11 @@ def test_tables_are_unbiased_and_have_the_stated_variances_and_cost(make):
                 parts[subset] = contribution(unit.reshape(shape), subset, closure.strategies)
                 indices = workload.attribute_indices(table)
                 values = marginal(indices, closure.sizes, parts, closure.strategies, closure.trees)
-                decoded.append(values.ravel())
+                decoded.append(answers_of(workload, table, values))
             decoding = np.stack(decoded, axis=1)
-            answers = answers + decoding @ matrix
+            expected = expected + decoding @ matrix
             variance = variance + variances[residual] * np.sum(decoding**2, axis=1)
-        assert np.allclose(answers, queries[of_tables == table], atol=1e-9)
+        assert np.allclose(expected, queries[of_tables == table], atol=1e-9)
         stated = CellVariances(workload, closure).variances_of(table, plan.sigma_squared.floats)
         assert np.allclose(variance, stated.ravel(), rtol=1e-9)
         assert np.isclose(np.mean(variance), plan.mean_variances[table], rtol=1e-9)
@@ -135,6 +165,13 @@ def test_tables_are_unbiased_and_have_the_stated_variances_and_cost(make):
     largest = float(np.max(np.sum(costs, axis=0)))
     assert largest <= float(plan.exact_privacy_cost) <= 1
     assert float(plan.exact_privacy_cost) <= largest * 1.02  # rounded up by at most 2 / 256
+
+
+def answers_of(workload: rp.Workload, table: int, values: np.ndarray) -> np.ndarray:
+    """The cells of a table from its marginal, one after the other."""
+    matrices = query_matrices(workload)
+    bases = [basis for basis in workload.attribute_basis_index[table].tolist() if basis >= 0]
+    return answers(values, [matrices[basis] for basis in bases]).ravel()
 
 
 def exact_residual_shape(closure: Closure, subset: tuple[int, ...]) -> list[int]:
@@ -150,6 +187,33 @@ def test_a_plan_is_near_the_optimum_of_all_gaussian_mechanisms(number):
     weights = 1 / workload.cells[of_tables]
     least = lower_bound((queries * weights[:, None]).T @ queries, 1e-4)
     assert plan.certificate.lower_bound <= plan.loss_value <= 1.05 * least
+
+
+def test_sums_of_groups_are_planned_and_read_again(tmp_path):
+    plan = rp.plan(summed(), loss=rp.SumOfVariances(), budget=ONE)
+    queries, of_tables = dense_queries(summed())
+    weights = 1 / summed().cells[of_tables]
+    least = lower_bound((queries * weights[:, None]).T @ queries, 1e-3)
+    assert least <= plan.loss_value <= 1.28 * least
+    assert plan.part("tables").certificate.gap < 1e-6
+    plan.save(tmp_path / "plan.json")
+    again = rp.Plan.load(tmp_path / "plan.json")
+    assert again.sha256 == plan.sha256
+    assert rp.verify(again).holds
+
+
+def test_other_mechanisms_are_compared_for_the_sums_of_groups_that_tables_have():
+    """As if levels were attributes of their own, whose single values are measured alike."""
+    closure = least_sum(summed).closure
+    domain = summed().domain
+    of_levels = {index for tree in closure.trees for index in tree.of_tables}
+    for (index, basis), known in zip(summed().attribute_bases, closure.moments, strict=True):
+        if index in of_levels:
+            n_values = int(domain.sizes[index])
+            rows = query_matrix(basis, domain.attributes[index]).of(np.eye(n_values), 0)
+            even = rows.mean(axis=1)
+            assert known.total == pytest.approx(even**2, abs=1e-12)
+            assert known.spread == pytest.approx(np.sum((rows - even[:, None]) ** 2, axis=1))
 
 
 def test_age_groups_beside_adults_by_race_cost_what_they_must():
@@ -234,6 +298,16 @@ def test_residuals_that_no_table_depends_on_have_noise_whatever_the_prices():
     assert rp.verify(plan).holds
 
 
+def test_other_tables_with_levels_have_blocks_of_their_own():
+    """Comparing scenarios takes the strategies of one for the tables of another where it can."""
+    reference = optimum(crossing(), loss=rp.SumOfVariances(), budget=ONE)
+    tables = [("sex", "age@five"), ("age@odd", "race"), ("age", "sex")]
+    other = workload_of([AGES, SEXES, RACES], tables)
+    found = optimum_with_strategies_of(reference, other, rp.SumOfVariances())
+    alone = rp.plan(other, loss=rp.SumOfVariances(), budget=ONE)
+    assert found.at(ONE).loss_value == alone.loss_value
+
+
 def with_targets(
     make: Callable[[], rp.Workload], share: float, *, all_required: bool
 ) -> rp.Workload:
@@ -257,9 +331,12 @@ BY_CELL = (
 @pytest.mark.parametrize(
     ("loss", "make"),
     [
-        *((loss, nine) for loss in BY_CELL),
+        *((loss, nine) for loss in BY_CELL[:2]),
+        *(nightly(loss, nine) for loss in BY_CELL[2:]),
         (rp.SumWithinTargets(), crossing),
+        (rp.MaxVariance(), summed),
         *(nightly(loss, crossing) for loss in BY_CELL),
+        *(nightly(loss, summed) for loss in BY_CELL[1:]),
         *(nightly(loss, four) for loss in BY_CELL),
     ],
 )
@@ -317,9 +394,14 @@ def test_one_level_costs_what_as_many_values_cost():
         ),
         (
             lambda w: rp.plan(
-                w.with_bases({"age@five": rp.Prefix()}), loss=rp.SumOfVariances(), budget=ONE
+                workload_of(
+                    [AGES | {"constraints": {"minimum": 0, "maximum": 299}, "levels": {"ten": 10}}],
+                    [("age",), ("age@ten",)],
+                ).with_bases({"age": rp.Ranges()}),
+                loss=rp.SumOfVariances(),
+                budget=ONE,
             ),
-            "in other sums",
+            "45,150 sums of 300 groups",
         ),
         (
             lambda w: rp.plan(rp.Rounds(w, 1000), budget=ONE),

@@ -257,6 +257,19 @@ def test_questions_of_very_different_size_are_planned_right_or_refused():
     assert "Scale them alike" in outcome or "FAIL" not in outcome
 
 
+def test_a_table_of_differences_is_planned_beside_another_basis_of_its_attribute():
+    """Of (1, −1) noise on the total does not count, while another table needs the total."""
+    domain = rp.Domain.from_sizes({"a": 2, "b": 2, "c": 3})
+    counts, difference = rp.CustomBasis([[1, 0], [1, 0], [0, 1]]), rp.CustomBasis([[2, -2]])
+    for others in (("a", "c"), ("a", "b", "c")):
+        asked = rp.Workload.of(domain, [("a",), others])
+        asked = asked.with_bases({"a": counts}).with_bases({"a": difference}, tables=[others])
+        plan = plan_tables(asked, loss=SUM, budget=rp.Budget(privacy_cost=1))
+        exact = exact_weighted_optimum(asked, SUM.table_weights(asked))
+        assert plan.loss_value == pytest.approx(exact, rel=1e-5)
+        assert rp.verify(plan).holds
+
+
 def matrix_of_low_rank(rng, n):
     """Groups, overlapping groups, products of low rank, the total beside a weight for each value:
     whatever does not determine the count of every value."""

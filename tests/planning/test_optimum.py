@@ -16,7 +16,7 @@ LOSSES = [rp.SumOfVariances(), rp.SumOfVariances("cells"), rp.MaxVariance()]
 BUDGETS = ["0.001", "0.1", "1/3", "7"]
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @given(workload=workloads(), rho=st.sampled_from(BUDGETS), person=st.sampled_from([None, 3]))
 def test_the_plan_at_a_budget_is_the_plan_of_that_budget(loss, workload, rho, person):

@@ -100,7 +100,7 @@ def share_of(subset) -> Fraction:
     return prod((1 - Fraction(1, int(DOMAIN.sizes[i])) for i in subset), start=Fraction(1))
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("function", ["select", "measure", "fitted_candidates"])
 @pytest.mark.parametrize("nth", [1, 4, N_SELECTED])
 def test_a_run_killed_in_a_round_goes_on_and_draws_nothing_twice(function, nth, data, output):

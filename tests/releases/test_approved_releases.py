@@ -65,7 +65,7 @@ def account(data: Path) -> Account:
     return Ledger.beside(data).account(data)
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_a_plan_of_any_kind_is_run_once_it_is_approved(planned, keys, demand, tmp_path):
     plan, data = planned
     Ledger.beside(data).require_approvals(data, demand)

@@ -56,7 +56,7 @@ def exact_tables(attributes):
     return np.tensordot(incidence(TREE).astype(int), cells, axes=1)
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_every_table_of_every_area_is_exact_without_noise(parts, monkeypatch, tmp_path):
     monkeypatch.setattr(area_measurement, "discrete_gaussian", lambda n, _: np.zeros(n, int))
     others = [7] * 11  # of a part of the plan before

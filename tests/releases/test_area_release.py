@@ -136,7 +136,7 @@ def test_tables_in_other_bases_are_released_and_added_up(data, output):
     assert tables.table("sex", "age")["value"].tolist() == of_north["value"].tolist()
 
 
-@pytest.mark.by_day(5)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("function", "nth", "is_drawn"),
     [

@@ -56,6 +56,7 @@ def test_the_plan_is_that_of_the_other_areas(tmp_path):
     assert "3 areas (1 on region and 2 on town) are stated to be empty" in str(loaded)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("in_parts", [False, True])
 def test_they_are_exactly_0_in_every_table(in_parts, data, output, monkeypatch):
     if in_parts:

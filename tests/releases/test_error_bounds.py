@@ -170,6 +170,7 @@ def test_measuring_until_it_looks_bad_does_not_break_a_bound():
     assert fails_too_often(worst(lambda n: 1.0), draws, failure / 2)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(1, 10)])
 def test_bounds_from_a_selection_hold_together_as_often_as_they_say(epsilon):
     numbers = np.random.default_rng(18)

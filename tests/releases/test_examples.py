@@ -37,7 +37,7 @@ def test_every_scenario_passes_a_dry_run(example: Example, tmp_path):
         assert done.findings
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @each_example
 def test_the_first_scenario_is_released(example: Example, tmp_path):
     plan = example.project().current.table_plan()

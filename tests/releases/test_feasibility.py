@@ -111,6 +111,7 @@ def test_a_long_run_is_told(monkeypatch):
     assert fit.remedy is None
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("workload", "obstacle", "most_order"),
     [

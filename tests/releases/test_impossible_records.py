@@ -45,6 +45,7 @@ CASES = {
 }
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("kind", ["tables", "areas", "rounds"])
 @pytest.mark.parametrize("what", CASES)
 def test_impossible_records_are_refused_by_name(what, kind, data, output, forbidden_noise):
@@ -79,6 +80,7 @@ def test_own_counts_and_plans_of_several_parts_see_all_their_attributes(data, ou
 SOURCES = ["csv", "parquet", "pandas", "polars", "arrow", "duckdb"]
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("kind", SOURCES)
 def test_records_from_anywhere_are_looked_at(kind, tmp_path):
     frame = data_with(sex="m", age=4, job="no")

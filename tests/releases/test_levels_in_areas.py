@@ -1,92 +1,99 @@
-"""Tables of an attribute's level in areas: planned like an attribute of so many values."""
-
-import json
+"""Releases of tables in areas with an attribute at several levels."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.errors import WorkloadError
-from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.errors import ReleaseError
 from rpexplore.releases import area_measurement, area_parts
+from rpexplore.results.area_results import AreaResults
+from rpexplore.results.estimates.area_cells import cells_of
 
-FIELDS = [
-    {"name": "sex", "constraints": {"enum": ["F", "M"]}},
-    {
-        "name": "age",
-        "type": "integer",
-        "constraints": {"minimum": 0, "maximum": 29},
-        "levels": {"ten-year": 10, "adult": "0-17, 18+"},
+AGES = {
+    "name": "age",
+    "constraints": {"minimum": 0, "maximum": 7},
+    "levels": {
+        "few": ["a", "a", "b", "c", "c", "c", "d", "d"],
+        "two": "0-2, 3-7",
+        "odd": "0-3, 4-7",
     },
-    {"name": "work", "constraints": {"enum": ["no", "part", "full"]}},
-]
-DOMAIN = rp.Domain.parse(json.dumps({"fields": FIELDS}), "codebook.json")
+}
+SEXES = {"name": "sex", "constraints": {"enum": ["f", "m"]}}
+DOMAIN = rp.Domain.from_schema({"fields": [AGES, SEXES]}).with_levels
 TREE = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
-rng = np.random.default_rng(3)
-PLACES = rng.integers(0, 3, 400)
-RECORDS = pd.DataFrame(
-    {
-        "region": np.array([*"NNS"])[PLACES],
-        "town": np.array([*"121"])[PLACES],
-        "sex": np.array(["F", "M"])[rng.integers(0, 2, 400)],
-        "age": rng.integers(0, 30, 400),
-        "work": np.array(["no", "part", "full"])[rng.integers(0, 3, 400)],
+RANDOM = np.random.default_rng(3)
+RECORDS = pd.DataFrame({"place": RANDOM.integers(0, 3, 200), "age": RANDOM.integers(0, 8, 200)})
+RECORDS["sex"] = RANDOM.choice(["f", "m"], 200)
+RECORDS["region"] = np.array(["N", "N", "S"])[RECORDS["place"]]
+RECORDS["town"] = np.array(["1", "2", "1"])[RECORDS.pop("place")]
+
+
+def planned() -> rp.Plan:
+    towns = rp.Workload.of(DOMAIN, [("age@two",), ("sex", "age@odd")])
+    regions = rp.Workload.of(DOMAIN, [("age", "sex"), ("age@few",)])
+    asked = rp.AreaWorkload.of_levels(TREE, {"all": regions, "region": regions, "town": towns})
+    return rp.plan(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=5))
+
+
+@pytest.fixture
+def no_noise(monkeypatch):
+    nothing = lambda size, _: np.zeros(size, dtype=np.int64)  # noqa: E731
+    monkeypatch.setattr(area_measurement, "discrete_gaussian", nothing)
+    for constant, value in {"PART_NUMBERS": 8, "PART_CELLS": 1}.items():
+        monkeypatch.setattr(area_parts, constant, value)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_without_noise_every_table_is_that_of_the_records(tmp_path):
+    release = rp.release(planned(), RECORDS, tmp_path / "out", name="x", ledger=tmp_path / "ledger")
+    areas = release.part("areas")
+    ages = RECORDS["age"].to_numpy()
+    of_levels = {
+        "age": ages.astype(str),
+        "age@few": np.array(list("aabcccdd"))[ages],
+        "age@two": np.where(ages < 3, "0-2", "3-7"),
+        "age@odd": np.where(ages < 4, "0-3", "4-7"),
     }
-)
-# The level comes behind all attributes in the domain, its attribute before the last in the records.
-OF_TOWNS = rp.Workload.of(DOMAIN, [("sex", "age@ten-year"), ("work", "age@ten-year")])
-ASKED = rp.AreaWorkload.of_levels(
-    TREE, {"all": OF_TOWNS, "region": rp.Workload.of(DOMAIN, [("sex",)]), "town": OF_TOWNS}
-)
-BUDGET, SUM = rp.Budget(rho="0.5"), rp.SumOfVariances()
+    records = RECORDS.assign(**of_levels)
+    for level, tables in {
+        "region": [["age", "sex"], ["age@few"]],
+        "town": [["age@two"], ["sex", "age@odd"]],
+    }.items():
+        keys = list(TREE.levels[1 : 1 + TREE.levels.index(level)])
+        for attributes in tables:
+            table = areas.table(level, *attributes).astype(dict.fromkeys(attributes, str))
+            counts = records.groupby([*keys, *attributes]).size()
+            found = table.set_index([*keys, *attributes])["value"]
+            expected = counts.reindex(found.index, fill_value=0)
+            np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
-@pytest.mark.parametrize("budget", [BUDGET, rp.Budget(rho="0.5", neighbours="replace")])
-def test_a_level_is_planned_as_an_attribute_of_as_many_values(budget):
-    plan = plan_areas(ASKED, loss=SUM, budget=budget)
-    domain = rp.Domain.from_sizes({"sex": 2, "work": 3, "age": 3})
-    tables = rp.Workload.of(domain, [("sex", "age"), ("work", "age")])
-    levels = {"all": tables, "region": rp.Workload.of(domain, [("sex",)]), "town": tables}
-    same = plan_areas(rp.AreaWorkload.of_levels(TREE, levels), loss=SUM, budget=budget)
-    assert plan.loss_value == pytest.approx(same.loss_value, rel=1e-12)
-    assert plan.exact_privacy_cost == same.exact_privacy_cost
-    errors = [sorted(each.accuracy()["standard_error"]) for each in (plan, same)]
-    np.testing.assert_allclose(*errors, rtol=1e-12)
+def test_whole_counts_and_combinations_are_refused(tmp_path):
+    plan = planned()
+    with pytest.raises(ReleaseError, match="'age' is in tables at several levels, and estimates"):
+        cells_of(plan.part("areas"))
+    parts = [
+        rp.release(plan, RECORDS, tmp_path / name, name="x", ledger=tmp_path / "ledger")
+        for name in ("one", "other")
+    ]
+    with pytest.raises(ReleaseError, match="at several levels, and estimates, combined tables"):
+        rp.combine(*(release.part("areas") for release in parts))
 
 
-def test_counts_of_levels_are_those_of_their_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        area_measurement, "discrete_gaussian", lambda size, _: np.zeros(size, dtype=np.int64)
-    )
-    monkeypatch.setattr(area_parts, "PART_NUMBERS", 8)
-    monkeypatch.setattr(area_parts, "PART_CELLS", 1)
-    others = rp.Workload.of(DOMAIN, [("age", "sex")])
-    plan = rp.plan(rp.Request(areas=ASKED, tables=others, budget=BUDGET))
-    plan.save(tmp_path / "plan.json")
-    opened = rp.Plan.load(tmp_path / "plan.json")
-    assert rp.verify(opened).holds
-    made = rp.release(opened, RECORDS, tmp_path / "out", name="made", ledger=tmp_path / "ledger")
-    areas, decades = made.part("areas"), RECORDS["age"] // 10
-    table = areas.table("town", "sex", "age@ten-year")
-    assert table["age@ten-year"].unique().tolist() == ["0 to 9", "10 to 19", "20 to 29"]
-    wanted = RECORDS.groupby(["region", "town", "sex", decades]).size()
-    np.testing.assert_allclose(table["value"], wanted, atol=1e-9)
-    by_work = areas.table("all", "work", "age@ten-year").groupby("work", observed=True)["value"]
-    assert by_work.sum().round(6).to_dict() == RECORDS["work"].value_counts().to_dict()
-    whole = rp.whole_area_counts(areas, tmp_path / "whole")
-    np.testing.assert_array_equal(whole.table("town", "sex", "age@ten-year")["value"], wanted)
-    guesses = rp.area_guesses(areas, tmp_path / "guesses")
-    assert guesses.table("town", "work", "age@ten-year")["value"].sum() == 400
-
-
-def test_an_attribute_at_two_levels_is_refused():
-    for other in ("age", "age@adult"):
-        two = {"region": rp.Workload.of(DOMAIN, [(other,)]), "town": OF_TOWNS}
-        with pytest.raises(WorkloadError, match="at two levels, and can have it at one; ask for"):
-            rp.AreaWorkload.of_levels(TREE, two)
-    with pytest.raises(WorkloadError, match="must be of the same attributes"):
-        rp.AreaWorkload.of_levels(
-            TREE,
-            {"region": rp.Workload.of(rp.Domain.from_sizes({"x": 2}), [("x",)]), "town": OF_TOWNS},
-        )
+def test_an_area_has_its_tables_at_every_level_with_their_errors(tmp_path):
+    release = rp.release(planned(), RECORDS, tmp_path / "out", name="x", ledger=tmp_path / "ledger")
+    results = AreaResults(release.part("areas"))
+    for path, *attributes in ((["S"], "age@few"), (["S", "1"], "sex", "age@odd")):
+        area = results.of_area(TREE.find(path))
+        level = TREE.levels[len(path)]
+        table = results.release.table(level, *attributes, within=path)
+        own = area.counts(*attributes)
+        np.testing.assert_allclose(own["value"], table["value"], atol=1e-8)
+        np.testing.assert_allclose(own["standard_error"], table["standard_error"], rtol=1e-9)
+    # Ages 0 and 1 together are the group "a", as accurately, whichever table is asked.
+    south = results.of_area(TREE.find(["S"]))
+    whole = south.answer("age", "sex", where={"age": ["0..1"]})
+    group = south.answer("age@few", where={"age@few": "a"})
+    assert whole.value == pytest.approx(group.value)
+    assert whole.standard_error == pytest.approx(group.standard_error, rel=1e-9)

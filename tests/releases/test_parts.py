@@ -94,6 +94,7 @@ DRAW = "rpexplore.releases.measurement.discrete_gaussian"
 ADD = "rpexplore.releases.measurement_file.Draft.add"
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("function", "nth"),
     [

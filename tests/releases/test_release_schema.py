@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
+from rpexplore.releases.finished_release import DISTINCT, POSITIONS, UNIT_NOUN
 from tests.releases.parts_plan import plan_of, records
 from tests.support.sealed import edit_manifest
 from tests.support.ssh_keys import requires_ssh_keygen, with_keys
@@ -52,8 +53,20 @@ def test_the_schema_is_one():
         "neighbours",
         "period",
         "exact_totals",
+        "positions",
+        "unit_noun",
+        "count_distinct",
     }
     assert set(SCHEMA["properties"]) == {*SCHEMA["required"], *optional}
+
+
+def test_what_only_some_releases_state_is_in_the_schema(small):
+    for key, value in {
+        POSITIONS: {"file": "usa.xml", "sha256": "0" * 64},
+        UNIT_NOUN: "household",
+        DISTINCT: "household_id",
+    }.items():
+        assert list(VALIDATOR.iter_errors({**small.manifest, key: value})) == []
 
 
 def test_a_manifest_is_valid(done):

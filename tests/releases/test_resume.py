@@ -167,6 +167,19 @@ def test_a_folder_put_back_when_its_run_has_finished_is_charged_again(kind, data
     assert states(data) == ["finished"] * 2
 
 
+def test_a_folder_whose_run_is_booked_is_for_no_other_plan(kind, data, output, monkeypatch):
+    """That would draw its noise for what the plan before was charged."""
+    with monkeypatch.context() as patch:
+        patch.setattr("rpexplore.releases.release.write_measured", stop)
+        with pytest.raises(KeyboardInterrupt):
+            release(PLANS[kind], data, output)
+    with pytest.raises(ReleaseError, match=r"was booked and stopped; run the same plan \(SHA-256"):
+        release(OTHER_PLANS[kind], data, output)
+    assert states(data) == ["started"]
+    release(PLANS[kind], data, output)
+    assert states(data) == ["finished"]
+
+
 @pytest.mark.parametrize("kind", ["tables"], indirect=True)
 def test_a_run_that_was_booked_before_a_note_is_not_the_run_of_the_note(kind, data, output):
     """As where the same plan was stopped in this folder before: that is no second run for free."""

@@ -223,7 +223,7 @@ def _drawing(name: str):
     return module.get(name.split(".")[-2], measurement).discrete_gaussian
 
 
-@pytest.mark.by_day(6)
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.usefixtures("in_pieces")
 def test_a_run_killed_in_a_part_is_charged_once_and_draws_nothing_twice(

@@ -3,6 +3,7 @@
 import shlex
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from rpexplore.analysis.accuracy import csv_of_accuracy
@@ -42,6 +43,7 @@ def test_targets_are_written_as_typed():
     ]
 
 
+@pytest.mark.by_day(6)
 def test_the_plan_is_made_again_to_the_byte(scenario, plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     export_to(tmp_path, plan)

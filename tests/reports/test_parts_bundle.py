@@ -61,7 +61,7 @@ def together(rounds: rp.Rounds | None = None) -> rp.Plan:
     return rp.plan(asked)
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     ("plan", "files"),
     [

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import rpexplore as rp
 from rpexplore import Budget, Domain, Forecast, MaxVariance, Workload
 from rpexplore.analysis.accuracy import csv_of_accuracy
+from rpexplore.domain.levels import Level
 from rpexplore.planning.pilot import with_pilot
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
@@ -74,9 +76,28 @@ def made_by(path: Path) -> TablePlan:
     return runpy.run_path(str(path), run_name="exported_plan")["plan"]()
 
 
+@pytest.mark.by_day(6)
 def test_every_script_makes_its_plan_to_the_byte(name, tmp_path):
     plan, path = exported(tmp_path, name)
     assert made_by(path).text == plan.text
+
+
+def test_a_script_has_levels_and_their_own_matrices(tmp_path):
+    ages = rp.Attribute(
+        "age",
+        rp.Integers(0, 9),
+        levels=(Level("adult", ("0-4",) * 5 + ("5+",) * 5), Level("two", tuple("aabbccddee"))),
+    )
+    domain = rp.Domain((ages, rp.Attribute("sex", rp.Integers(0, 1))))
+    workload = rp.Workload.of(domain, [("age@two",), ("sex", "age@adult"), ("age",)])
+    adults = rp.CustomBasis([[0, 1]], ["adults"], "adults")
+    workload = workload.with_bases({"age@adult": adults})
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5")).part("tables")
+    path = tmp_path / "plan.py"
+    path.write_text(python_script(plan, Scenario.of_plan(plan)), encoding="utf-8")
+    for file, text in custom_basis_files(plan.workload).values():
+        (tmp_path / file).write_bytes(text.encode())
+    assert made_by(path).part("tables").text == plan.text
 
 
 def test_a_script_has_targets_as_typed_and_the_same_required(tmp_path):

@@ -60,6 +60,7 @@ def test_the_label_does_not_cover_them_and_the_checklist_asks():
     assert todo.startswith("Take the values of sex from a public list instead")
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("scenario", [scenario_with(), SCENARIOS["hostile"]], ids=["plain", "odd"])
 def test_without_any_nothing_is_taken_back(scenario):
     files = texts(scenario)

@@ -247,6 +247,7 @@ def foreign(folder: Path, manifest) -> Path:
     return folder
 
 
+@pytest.mark.nightly
 def test_more_than_100_small_tables_are_in_one_file(tmp_path):
     domain = rp.Domain.from_sizes({f"a{index}": 2 + index % 2 for index in range(14)})
     workload = rp.Workload.all_up_to(domain, 2)

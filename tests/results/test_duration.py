@@ -54,6 +54,7 @@ def on_processor_time(monkeypatch) -> Iterator[None]:
     measured_speed.cache_clear()
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("on_processor_time")
 def test_the_estimate_is_of_the_order_of_what_it_takes(released, tmp_path):
     told = nonnegative_seconds(released)

@@ -85,7 +85,7 @@ def counts(rows, table):
     return rows["value"].to_numpy().reshape(shape)
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("method", "rounded"), WAYS)
 def test_the_unbiased_answers_stand_beside(pure, tmp_path, method, rounded):
     manifest = postprocess(pure, tmp_path / "out", method=method, rounded=rounded).manifest
@@ -289,7 +289,7 @@ def test_smooth_tables_say_how_far_each_group_was_shrunk(with_bases, tmp_path):
     assert written["group"].tolist() == groups["group"].tolist()
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("method", "rounded"), WAYS)
 def test_the_label_is_everywhere(pure, tmp_path, method, rounded):
     manifest = postprocess(pure, tmp_path / "out", method=method, rounded=rounded).manifest
@@ -523,6 +523,7 @@ def test_estimates_by_single_values_are_refused_where_own_matrices_leave_them_op
     assert abs(table["value"].sum() - 60) < 6 * table["standard_error"].sum()
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(("method", "rounded"), [(None, 5), ("nonnegative", True), ("smooth", 3)])
 def test_whole_numbers_and_multiples_add_up_in_all_tables(tmp_path, method, rounded):
     released = made(tmp_path, rp.Workload.all_up_to(DOMAIN, 3), "1/2")

@@ -367,6 +367,7 @@ def test_a_table_beyond_the_model_is_not_fitted_to_pairs_of_the_model():
     assert ours <= 1.15 * theirs
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("seed", [4, 24])
 def test_noise_larger_than_any_counts_is_not_taken_for_them(seed):
     # In a few cells, noise was by chance most like deviations larger than all records: some tables

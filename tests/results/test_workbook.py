@@ -79,7 +79,7 @@ def results(request, released, tmp_path):
     return released
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_every_table_is_a_sheet_that_holds_what_was_released(results, tmp_path):
     sheets = write_workbook(results, tmp_path / "x.xlsx")
     book = read(tmp_path / "x.xlsx")

@@ -1,11 +1,25 @@
 """What is asked for areas: presets, and the grids that change them."""
 
+import runpy
+from dataclasses import replace
+
 import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.workload_grid import describe_grid, level_grid, study_from_grid
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.area_study import MOST_TABLES, PRESETS, AreaStudy, usual_tables
+from rpexplore.reports.again import areas_again
+from rpexplore.reports.script import python_script
+from rpexplore.scenarios.area_study import (
+    MOST_TABLES,
+    MOST_TOTALS,
+    PRESETS,
+    AreaStudy,
+    study_from_json,
+    study_to_json,
+    usual_tables,
+)
+from rpexplore.scenarios.scenario import Scenario
 
 TREE = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
 SIZES = {"race": 7, "hispanic": 2, "voting_age": 2}
@@ -87,3 +101,35 @@ def test_one_table_on_some_levels_joins_the_others_or_stands_alone():
     }  # fmt: skip
     with pytest.raises(WorkloadError, match="Choose the levels"):
         totals.with_table([], ["race"])
+
+
+def test_tables_at_several_levels_are_made_again_to_the_byte(monkeypatch, tmp_path):
+    ages = {
+        "name": "age",
+        "constraints": {"minimum": 0, "maximum": 5},
+        "levels": {"two": "0-1, 2-5"},
+    }
+    tree = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
+    book = rp.AreaCodebook("home", tree, rp.Domain.from_schema({"fields": [ages]}))
+    tables = {
+        "region": rp.Workload.of(book.domain, [("age",), ("age@two",)]),
+        "town": rp.Workload.of(book.domain, [("age@two",)]),
+    }
+    study = replace(AreaStudy.of("areas.json", book), tables=tables)
+    scenario = Scenario(book.domain, areas=study, asks_for_tables=False)
+    plan = scenario.plan()
+    assert plan.part("areas").closure.n_kinds > 1
+    monkeypatch.setattr(rp.AreaCodebook, "load", lambda path: book)
+    (tmp_path / "plan.py").write_text(python_script(plan, scenario))
+    script = runpy.run_path(str(tmp_path / "plan.py"))
+    assert script["plan"]().text == plan.text
+    # No whole counts can be made of them.
+    assert "postprocess" not in areas_again(plan.part("areas"), scenario).after
+
+
+def test_known_totals_are_kept_as_they_were_given_and_no_longer_ones_than_a_project_holds():
+    known = replace(study(), totals="region,total\nN,1\n")
+    assert study_from_json(study_to_json(known), lambda _: None) == known
+    assert "totals" not in study_to_json(study())
+    with pytest.raises(WorkloadError, match="leave out other columns"):
+        replace(study(), totals="x" * (MOST_TOTALS + 1))

@@ -31,7 +31,10 @@ def dense_queries(workload: rp.Workload) -> tuple[np.ndarray, np.ndarray]:
             product = np.kron(product, factor)
         # Cells of a table lie in the order of the domain, where levels are behind all attributes.
         columns, indices = sorted(asked), list(workload.attribute_indices(position))
-        shape = [workload.domain.attributes[asked[column]].size for column in columns]
+        shape = [
+            workload.basis_of(position, asked[column]).n_rows(domain.attributes[asked[column]])
+            for column in columns
+        ]
         if workload.is_marginals or workload.has_levels:
             cells = np.arange(len(product)).reshape(shape)
             order = [columns.index(int(domain.columns[index])) for index in indices]

@@ -150,6 +150,7 @@ def test_hostile_lists_are_refused_quickly(text):
         stated_from_text(DOMAIN, text)
 
 
+@pytest.mark.nightly
 def test_long_lists_are_read_in_seconds():
     domain = Domain.from_sizes({"x": 200})
     lines = [f"q{index}: x = {index % 200} @ 3" for index in range(10_001)]

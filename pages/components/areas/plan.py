@@ -12,7 +12,6 @@ from pages.components.areas.study import (
     choose_areas,
     file_is_missing,
     levels,
-    study,
     tables_view,
 )
 from pages.components.plan.objective import weighting_input
@@ -35,6 +34,7 @@ from pages.components.shared.inputs import tabs
 from pages.components.shared.session import (
     bound,
     change_fields,
+    current,
     escaped,
     kept,
     show_messages,
@@ -86,7 +86,7 @@ def areas_editor(planned: AreaPlan | None, *, are_read: bool) -> None:
 
     are_read: whether they are in memory
     """
-    opened = study()
+    opened = current().areas
     reads = follow_begun(READING)
     show_messages(HERE)
     if opened is None or not are_read:
@@ -249,7 +249,7 @@ def forecast_of_areas(planned: AreaPlan) -> None:
 
 
 def _total_input() -> None:
-    opened = study()
+    opened = current().areas
     expected = None if opened is None else opened.expected
 
     def take(typed: str) -> None:

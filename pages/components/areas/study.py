@@ -54,17 +54,12 @@ GRIDS: Mapping[Setting, str] = {"weight": "area weights", "target": "area target
 _TARGET = "area target for all"
 
 
-def study() -> AreaStudy | None:
-    """The areas of the open scenario, and what is asked for them; None if it has none."""
-    return current().areas
-
-
 def open_study(opened: AreaStudy | None) -> None:
     """Give the open scenario these areas, or none.
 
     If they are those that it has, and whose file was missing, their tables stay.
     """
-    before = study()
+    before = current().areas
     if opened is not None and before is not None:
         if (before.areas.sha256, before.domain) == (opened.areas.sha256, opened.domain):
             before.areas.give(opened.areas.tree)
@@ -81,7 +76,7 @@ def open_study(opened: AreaStudy | None) -> None:
 
 def change_study(make: Callable[[AreaStudy], AreaStudy]) -> bool:
     """Replace the open study; what is refused leaves the old one, and a message."""
-    opened = study()
+    opened = current().areas
     return opened is not None and change(HERE, lambda: current().replaced(areas=make(opened)))
 
 
@@ -254,7 +249,7 @@ def other_areas() -> None:
     studies = {
         scenario.areas: scenario.name
         for scenario in project().scenarios
-        if scenario.areas is not None and scenario.areas != study()
+        if scenario.areas is not None and scenario.areas != current().areas
     }
     for number, (opened, name) in enumerate(studies.items()):
         st.button(
@@ -335,7 +330,7 @@ def apply_typed() -> None:
 
 def _applied(setting: Setting) -> Any:
     def apply(cells: Mapping[int, Mapping[str, Any]]) -> Sequence[str]:
-        opened = study()
+        opened = current().areas
         if opened is None:
             return ()
         edited, refused = typed_into(opened, setting, cells)

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.areas.study import is_read, study
+from pages.components.areas.study import is_read
 from pages.components.shared.area_walk import area_levels
 from pages.components.shared.files import download
 from pages.components.shared.inputs import apply_cells, revision
@@ -165,7 +165,7 @@ def _take(typed: str) -> None:
 
 def areas_of_codebook() -> None:
     """The levels of the areas, if the scenario has any."""
-    opened = study()
+    opened = current().areas
     if opened is None:
         return
     st.subheader("Areas")

@@ -62,7 +62,7 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     rehearsed = ", and what the simulation of smooth tables found" if rehearsal else ""
     approvals = given_approvals(planned)
     areas = planned.part("areas")
-    totals = None if areas is None else known_area_totals(areas)
+    totals = None if areas is None else known_area_totals(areas, scenario)
     known = None if totals is None else totals.totals
     expected = expected_of_plan(planned, scenario, totals)
     guesses = kept(guess_errors_of, planned, expected, scenario.cv_limit, known)

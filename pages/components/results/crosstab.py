@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components.results.files import shown_download, table_downloads
-from pages.components.results.views import cells_of, chosen_values, down_and_across, file_of, named
+from pages.components.results.views import cells_of, chosen_values, down_and_across, named
 from pages.components.shared.session import escaped, kept
 from rpexplore.common.text import capitalised, joined
 from rpexplore.results.area_results import AreaTables
@@ -51,7 +51,7 @@ def crosstab_view(
     remark = f"{', '.join(summed)}: all together." if summed else ""
     show(shown, publication, caption, remark)
     released = kept(results.table, attributes)
-    file = file_of(named(results, attributes), publication)
+    file = publication.file_of(named(results, attributes))
     folder = results.results.named if isinstance(results, AreaTables) else results.named
     with st.container(horizontal=True):
         table_downloads(publication.table(released), file)

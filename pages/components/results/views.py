@@ -1,11 +1,8 @@
 """The views of a table of the results beside its crosstab: a list, bars, a heat map, a map."""
 
-import re
 from collections.abc import Sequence
 from typing import Literal
-from unicodedata import normalize
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -16,7 +13,6 @@ from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.released_cells import ReleasedCells, describe_margin
-from rpexplore.domain.result_schema import NOTE, Role, Schema
 from rpexplore.figures.areas import QUANTITIES, outcome_chart
 from rpexplore.figures.cells import (
     MOST_BARS,
@@ -26,8 +22,9 @@ from rpexplore.figures.cells import (
     heat_map,
     is_crossed,
 )
-from rpexplore.figures.chart import COLUMNS, Chart, Column
+from rpexplore.figures.chart import Chart
 from rpexplore.results.area_results import AreaTables
+from rpexplore.results.formats.listed_columns import columns_of
 from rpexplore.results.publication import Publication
 from rpexplore.results.results import ShownTables
 from rpexplore.workload.table_text import title
@@ -72,7 +69,7 @@ def list_view(
         )
     frame = publication.table(released)
     listing(frame, columns_of(frame), alt_of(results))
-    table_downloads(frame, file_of(named(results, attributes), publication))
+    table_downloads(frame, publication.file_of(named(results, attributes)))
 
 
 def bar_view(
@@ -287,7 +284,7 @@ def _chart(
 ) -> None:
     """A chart of cells, and its numbers as a table and as CSV."""
     frame = publication.table(cells.frame)
-    file = file_of(named(results, tuple(axis.name for axis in cells.axes)), publication)
+    file = publication.file_of(named(results, tuple(axis.name for axis in cells.axes)))
     columns = columns_of(frame)
     chart_with_numbers(Chart(figure, subject, sentence, frame, columns, file, remark))
 
@@ -304,57 +301,6 @@ def named(results: ShownTables, attributes: tuple[str, ...]) -> tuple[str, ...]:
         own = attributes if results.axis else (attributes or ("total",))
         return (*results.whose, *own)
     return attributes
-
-
-# ---- The columns of a table of the results, and the name of its file.
-
-
-def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
-    """How each column of a table is shown, by its role: labels, counts, intervals."""
-    schema = Schema.of(frame)
-    kind = "noisy"
-    if schema.is_processed:
-        kind = "processed"
-    if schema.is_smooth:
-        kind = "smooth" if schema.has_unbiased else "estimated"
-    biased = " (biased)" if schema.is_processed else ""
-    unbiased = "unbiased " if schema.has_unbiased else ""
-    holds = "" if schema.has_unbiased or not schema.is_smooth else " (if the model holds)"
-    heads: dict[Role, Column] = {
-        "value": Column(f"{kind} count{biased}", "estimate"),
-        "estimate": Column("noisy count (unbiased)", "estimate"),
-        "error": COLUMNS["standard_error"],
-        "model_error": Column("model-based error", term="Model-based error"),
-        "margin": COLUMNS["margin_95"],
-        "lower": Column(f"{unbiased}95 % interval from{holds}", "estimate"),
-        "upper": Column(f"{unbiased}95 % interval to{holds}", "estimate"),
-        "cv": Column("model-based CV" if schema.is_smooth else "CV", "share"),
-        "target": Column("target σ"),
-        "quality": Column("quality", "text"),
-        "publishable": Column("publishable", "text"),
-        "flag": Column("target met", "text"),
-        "note": Column(f"what the {'processed' if unbiased else kind} count is", "text"),
-    }
-    columns = {
-        column.name: heads.get(column.role, Column(column.name, "name"))
-        for column in schema.columns
-    }
-    if any(column.name == NOTE.name and column.role == "note" for column in schema.columns):
-        columns[NOTE.name] = Column("note", "text")
-    return columns
-
-
-def file_of(names: Sequence[str], publication: Publication) -> str:
-    """What to call a downloaded table: "age_sex.csv", as in the folder of a release.
-
-    "age_sex-publishable.csv" where other cells are left empty.
-    """
-    # Letters of any script stay, so that names which differ by an accent do not meet in one file.
-    parts = (
-        re.sub(r"[\W_]+", "-", normalize("NFC", name)).strip("-") for name in names or ("total",)
-    )
-    kind = "-publishable" if publication.leave_empty else ""
-    return f"{'_'.join(filter(None, parts))[:80] or 'table'}{kind}.csv"
 
 
 # ---- Released figures of areas on a map, on the page Results.

@@ -10,7 +10,6 @@ from contextlib import suppress
 import streamlit as st
 
 from rpexplore.common.server_files import log_event
-from rpexplore.common.text import data_size
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.autosave import Autosaves, SavedProject
@@ -18,7 +17,8 @@ from rpexplore.scenarios.examples import COUNTRY_KEY, EXAMPLES, sample_project
 from rpexplore.scenarios.project import Project, project_of_file
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.serving.accounts import account
-from rpexplore.serving.sessions import limits, plans_only
+from rpexplore.serving.limits import has_no_room, why_not_saved
+from rpexplore.serving.sessions import plans_only
 
 PARAMETER, BLANK, SAMPLE = "project", "blank", "sample"
 _KEY, _SAVED, _PROBLEM = "autosave key", "autosave saved", "autosave problem"
@@ -118,7 +118,7 @@ def project_of_upload(content: bytes, filename: str) -> Project:
     saves = autosaves()
     project = project_of_file(content, filename, saves.tree_files)
     with suppress(OSError):  # said when the project is saved
-        if not _has_no_room(saves, project):
+        if not has_no_room(saves, project):
             saves.save_areas(project)  # also if it is the open one, whose areas were missing
     return project
 
@@ -135,13 +135,14 @@ def _open_unsaved(project: Project, name: str = "") -> None:
 def save_project(project: Project) -> bool:
     """Save the project; False if another window had changed it, so that this one has a new key."""
     saves, text = autosaves(), project.text()
-    if problem := _beyond_limits(saves, project, text):
+    key, saved = st.session_state[_KEY], st.session_state[_SAVED]
+    if problem := why_not_saved(saves, project, key, text, is_new=saved is None):
         log_event("refused by a limit", limit="saved projects")
         st.session_state[_PROBLEM] = problem
         return True
     try:
         saves.save_areas(project)
-        is_same = saves.save(st.session_state[_KEY], text, st.session_state[_SAVED])
+        is_same = saves.save(key, text, saved)
         if not is_same:
             st.session_state[_KEY] = Autosaves.new_key()
             saves.save(st.session_state[_KEY], text, None)
@@ -151,45 +152,6 @@ def save_project(project: Project) -> bool:
         return True
     st.session_state.update({_SAVED: text, _PROBLEM: ""})
     return is_same
-
-
-def _beyond_limits(saves: Autosaves, project: Project, text: str) -> str:
-    """Why a shared server does not keep the project; "" if it does."""
-    if not plans_only():
-        return ""
-    most, size = limits(), len(text.encode())
-    if size > 1000 * most.project_kb:
-        return (
-            f"the project has {data_size(size)}, and this server keeps at most "
-            f"{data_size(1000 * most.project_kb)} of one; delete scenarios that are not needed"
-        )
-    with suppress(OSError):  # said when it is saved
-        if _has_no_room(saves, project):
-            return (
-                f"you have saved {data_size(10**6 * most.account_mb)}, as much as this server "
-                "keeps for one account with areas; delete projects on the page Home (areas that "
-                "none of them has any more go a day later)"
-            )
-        others = {*saves.keys()} - {st.session_state[_KEY]}
-        if st.session_state[_SAVED] is None and len(others) >= most.projects:
-            return (
-                f"you have {len(others):,} saved projects, as many as this server keeps for one "
-                "account; delete one on the page Home"
-            )
-    return ""
-
-
-def _has_no_room(saves: Autosaves, project: Project) -> bool:
-    """Whether a shared server keeps no more areas of this account, and the project brings some.
-
-    Raises `OSError`.
-    """
-    if not plans_only():
-        return False
-    brings = any(
-        areas.is_read and not saves.has_tree(sha256) for sha256, areas in project.areas.items()
-    )
-    return brings and saves.size >= 10**6 * limits().account_mb
 
 
 def delete_saved(key: str) -> None:

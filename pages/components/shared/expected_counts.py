@@ -1,6 +1,7 @@
 """Expected counts, the forecast from them, and the adaptive plan that needs them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -11,10 +12,10 @@ from pages.components.shared.session import (
     attempt,
     bound,
     change,
+    change_fields,
     current,
     escaped,
     kept,
-    say,
     show_messages,
 )
 from pages.components.shared.solutions import NO_PLAN, part_budget
@@ -33,13 +34,11 @@ from rpexplore.analysis.published_lines import (
 from rpexplore.common.text import count_of, needed_number_of, number_of, number_text, plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.named_areas import AreaTotals
-from rpexplore.errors import RpexploreError
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.serving.planning_tasks import solve_adaptive
-from rpexplore.serving.sessions import where_kept
 from rpexplore.workload.survey_text import design_from_texts, effect_texts
 
 # ---- Expected counts, which say what an accuracy is worth, the limit of good cells, the forecast.
@@ -75,7 +74,7 @@ def forecast_in_areas(planned: AreaPlan, scenario: Scenario | None = None) -> Ar
     scenario = current() if scenario is None else scenario
     study = scenario.planned_areas
     public = None if study is None else kept(public_of_areas, scenario, study, slot=scenario.name)
-    totals = known_area_totals(planned)
+    totals = known_area_totals(planned, scenario)
     if public is None and study is not None and totals is not None:
         public = public_tables_by(study.domain, ExpectedCounts.of_total(totals.number))
     if public is None:
@@ -86,26 +85,28 @@ def forecast_in_areas(planned: AreaPlan, scenario: Scenario | None = None) -> Ar
     return drawn and kept(area_forecast_of_scenario, planned, drawn, scenario, slot=scenario.name)
 
 
-_AREA_TOTALS = "area totals"
-
-
-def known_area_totals(planned: AreaPlan) -> AreaTotals | None:
-    """The publicly known totals of the areas of a plan, as they were given in this session."""
-    return st.session_state.get(_AREA_TOTALS, {}).get(planned.workload.tree.sha256)
+def known_area_totals(planned: AreaPlan, scenario: Scenario) -> AreaTotals | None:
+    """The publicly known totals of the areas of a scenario's plan."""
+    study, tree = scenario.areas, planned.workload.tree
+    if study is None or not study.totals or study.areas.sha256 != tree.sha256:
+        return None
+    by = tree.sha256, study.totals
+    return kept(
+        AreaTotals.of_file, tree, study.totals.encode(), "totals.csv", slot=scenario.name, by=by
+    )
 
 
 def area_totals_input(planned: AreaPlan) -> None:
-    """A box for a file of publicly known totals of areas."""
-    tree, totals = planned.workload.tree, known_area_totals(planned)
+    """A box for a file of publicly known totals of areas, which are kept with the scenario."""
+    totals, study = known_area_totals(planned, current()), current().areas
 
     def take(content: bytes, name: str) -> None:
-        try:
-            taken = AreaTotals.of_file(tree, content, name)
-            shares_of_areas(tree, taken.totals)  # which refuses those that are not the whole
-        except RpexploreError as error:
-            say(HERE, "error", f"{error} No totals were taken.")
-        else:
-            st.session_state[_AREA_TOTALS] = {tree.sha256: taken}  # for these areas only
+        def stated() -> Scenario:
+            taken = AreaTotals.of_file(planned.workload.tree, content, name)
+            shares_of_areas(planned.workload.tree, taken.totals)  # refuses other than the whole
+            return current().replaced(areas=study and replace(study, totals=taken.text))
+
+        change(HERE, stated, "No totals were taken.")
 
     show_messages(HERE)
     upload(
@@ -113,16 +114,17 @@ def area_totals_input(planned: AreaPlan) -> None:
         ["csv"],
         "file of area totals",
         take,
-        help="A CSV with the codes of areas and a column total, such as the last census's. The "
-        f"file of areas itself will do if it has one. It is kept {where_kept()} while this page "
-        "is open.",
+        help="A CSV with the codes of areas and a column total, count or population, such as the "
+        "last census's. The file of areas itself will do if it has one. The totals are saved with "
+        "the scenario.",
     )
     if totals is not None:
         st.caption(
             f"Known are {plural(len(totals.totals), 'total')} of areas, of {totals.number:,} "
             "records in all."
         )
-        st.button("Without these totals", on_click=st.session_state.pop, args=(_AREA_TOTALS,))
+        without = {"areas": study and replace(study, totals="")}
+        st.button("Without these totals", on_click=change_fields, args=(HERE,), kwargs=without)
 
 
 def show_forecast(made: Forecast | AreaForecast, figures: pd.DataFrame, alt: str) -> None:

@@ -9,20 +9,13 @@ from typing import Any
 import streamlit as st
 
 from pages.components.shared.session import EVERYWHERE, bound, escaped, say
-from rpexplore.common.file_kinds import (
-    PARQUET,
-    ZIP,
-    number_of_values,
-    refuse_records,
-    unpacked_size,
-)
+from rpexplore.common.file_kinds import PARQUET, ZIP
 from rpexplore.common.files import typed_path, why_no_name
 from rpexplore.common.installation import RELEASES, data_folders
-from rpexplore.common.server_files import log_event
-from rpexplore.common.text import data_size
 from rpexplore.data.files.offered import Kind, Offered, folders_with, offered
 from rpexplore.errors import DomainError
 from rpexplore.releases.atomic_folder import MANIFEST
+from rpexplore.serving.limits import refuse_upload
 from rpexplore.serving.sessions import limits, plans_only, reading
 from rpexplore.serving.streamlit_parts import forget_uploaded
 
@@ -114,18 +107,9 @@ def _refused(files: Sequence[Any], taken: Collection[bytes]) -> bool:
     """
     if not plans_only():
         return False
-    most = limits().upload_mb
     try:
         for file in files:
-            if file.size > most * 10**6:
-                log_event("refused by a limit", limit="upload_mb")
-                raise DomainError(
-                    f"{file.name} has {data_size(file.size)}, and this server takes files of at "
-                    f"most {most:,} MB. Leave out what planning does not need, or plan with your "
-                    "own app."
-                )
-            refuse_records(file.getvalue(), file.name, taken=taken)
-            _refuse_large(file.getvalue(), file.name)
+            refuse_upload(file.getvalue(), file.name, taken)
     except DomainError as error:
         say(EVERYWHERE, "error", f"{error} Nothing was changed, and the file was not kept.")
         for file in files:
@@ -133,22 +117,6 @@ def _refused(files: Sequence[Any], taken: Collection[bytes]) -> bool:
             st.session_state.setdefault(_REFUSED, set()).add(file.file_id)
         return True
     return False
-
-
-def _refuse_large(content: bytes, filename: str) -> None:
-    """Raise `DomainError` for a small file that would take too much memory when it is read."""
-    most, most_values = limits().unpacked_mb, limits().upload_values
-    if unpacked_size(content, most * 10**6) > most * 10**6:
-        limit, problem = "unpacked_mb", f"becomes larger than {most:,} MB when it is read"
-    elif number_of_values(content) > most_values:
-        limit, problem = "upload_values", f"holds more than {most_values:,} values"
-    else:
-        return
-    log_event("refused by a limit", limit=limit)
-    raise DomainError(
-        f"{filename} {problem}, and this server takes no such files. Leave out what planning does "
-        "not need, or plan with your own app."
-    )
 
 
 def forget_upload(key: str) -> None:

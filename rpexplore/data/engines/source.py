@@ -165,6 +165,10 @@ class DatabaseSource:
         return ""
 
     @property
+    def positions(self) -> Mapping[str, str]:
+        return {}
+
+    @property
     def streaming_note(self) -> str:
         if not self.stream:
             return ""

@@ -7,7 +7,7 @@ import stat
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -373,7 +373,8 @@ class FileSource(BatchSource):
             )
         _, sizes, times, _, _ = zip(*seen, strict=True)
         modified = datetime.fromtimestamp(max(times) / 1e9, UTC).isoformat(timespec="seconds")
-        layout = None if self.layout is None else asdict(self.layout)
+        # The positions, and not what their file is called.
+        layout = None if self.layout is None else asdict(replace(self.layout, stated={}))
         detail, lasting = (
             hashlib.sha256(json.dumps([files, self.encoding, layout]).encode()).hexdigest()
             for files in (seen, [file[:3] for file in seen])
@@ -431,6 +432,10 @@ class FileSource(BatchSource):
                         if variable.is_weight:
                             return normalize("NFC", variable.name)
         return ""
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        return {} if self.layout is None else self.layout.stated
 
     def has_decimal_commas(self, names: Sequence[str]) -> bool:
         with self.readable():
@@ -545,6 +550,12 @@ def file_errors(path: Path, name: str) -> Iterator[None]:
             private=in_full,
         ) from None
     except pa.ArrowException as error:
+        if "straddl" in str(error):  # a record over more than two of the blocks that are read
+            raise DataError(
+                f"The records {name!r} hold a value of several megabytes, or a quotation mark that "
+                "opens one and is not closed; close it, or leave such a column out of the file.",
+                private=in_full,
+            ) from None
         # pyarrow quotes the offending row.
         raise DataError(
             f"The records {name!r} cannot be read as {path.suffix or 'a table'}; check that "

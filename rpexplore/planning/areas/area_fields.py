@@ -3,6 +3,7 @@
 from rpexplore.planning.plan_fields import (
     ATTRIBUTES,
     BASES,
+    BLOCK_STRATEGIES,
     BUDGET,
     LOSS_VALUE,
     LOSSES,
@@ -97,7 +98,9 @@ FIELDS = record(
             "they are asked for, -1 for nothing), for each profile k from 0 multiple_k "
             "(int64, at most 2 to the power of 40, which the largest is; 0: not measured), "
             "price (float64: of the privacy of a record in one of the areas, 0 for a "
-            "divided one; summed over areas 1) and, except with sum_of_variances, for each "
+            "divided one; summed over areas 1; where an attribute is in tables at several levels "
+            "and records cost different things, price_k for each kind k of them) and, except with "
+            "sum_of_variances, for each "
             "of all tables of all workloads, by number of attributes and then in the order "
             "of the domain (where cells differ, for each of cells), table_price_a (float64:"
             " the weight of its scaled variance in the sum that proves the bound, summed "
@@ -112,6 +115,7 @@ FIELDS = record(
     ),
     bases=BASES,
     strategies=STRATEGIES,
+    block_strategies=BLOCK_STRATEGIES,
     levels=rows(
         record(
             name=name("What the level is called; no other level has this name."),
@@ -148,3 +152,4 @@ FIELDS = record(
         minItems=1,
     ),
 )
+FIELDS["required"] = [key for key in FIELDS["required"] if key != "block_strategies"]

@@ -192,6 +192,8 @@ class Profiles:
                  1
     costs        float64[n_profiles]: both a profile's cost at precision 1, and what its columns
                  count
+    kinds        float64[n_kinds, n_profiles]: the part of this cost that a record of each kind
+                 has; one row of ones where all records cost the same
     exact_levels int64[n_profiles]: on so many levels, from the top on, they are known exactly
     """
 
@@ -199,30 +201,41 @@ class Profiles:
     factors: np.ndarray
     columns: np.ndarray
     costs: np.ndarray
+    kinds: np.ndarray
     exact_levels: np.ndarray
 
     @classmethod
     def of(
-        cls, matrix: np.ndarray, residual_costs: np.ndarray, exact_levels: np.ndarray
+        cls,
+        matrix: np.ndarray,
+        residual_costs: np.ndarray,
+        exact_levels: np.ndarray,
+        kinds: np.ndarray | None = None,
     ) -> "Profiles":
         """From B, float64[n_rows, n_residuals] ≥ 0 without zero columns, and p, [n_residuals].
 
         exact_levels: int64[n_residuals], as of profiles; residuals of one are alike in it
+        kinds: what a record of each kind costs in each residual over p, float64[n_kinds,
+            n_residuals]; residuals of one profile have the same; None: 1 everywhere
         """
         # Proportional columns are equal once their largest number is 1.
         scales = np.max(matrix, axis=0)
         columns = matrix / scales
         of_residual = np.empty(matrix.shape[1], dtype=np.int64)
+        kinds = np.ones((1, matrix.shape[1])) if kinds is None else kinds
+        # Profiles by what they cost records of each kind, and where they are exact.
+        _, classes = np.unique(np.vstack([kinds, exact_levels]), axis=1, return_inverse=True)
         first: list[int] = []
-        for residual in range(matrix.shape[1]):
+        alike: dict[int, list[int]] = {}
+        for residual, own in enumerate(classes.tolist()):
             column = columns[:, residual]
-            for profile, other in enumerate(first):
-                alike = exact_levels[residual] == exact_levels[other]
-                if alike and np.all(np.abs(column - columns[:, other]) <= _SAME * column):
+            for profile in alike.setdefault(own, []):
+                if np.all(np.abs(column - columns[:, first[profile]]) <= _SAME * column):
                     of_residual[residual] = profile
                     break
             else:
                 of_residual[residual] = len(first)
+                alike[own].append(len(first))
                 first.append(residual)
         return cls(
             of_residual=read_only(of_residual),
@@ -231,5 +244,6 @@ class Profiles:
             factors=read_only(np.sqrt(scales / residual_costs)),
             columns=read_only(columns[:, first]),
             costs=read_only(np.bincount(of_residual, np.sqrt(scales * residual_costs))),
+            kinds=read_only(np.ascontiguousarray(kinds[:, first])),
             exact_levels=read_only(exact_levels[first]),
         )

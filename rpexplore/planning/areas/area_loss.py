@@ -132,6 +132,14 @@ def extreme_variances(
 def _candidates(cells: CellVariances, table: int, *, largest: bool) -> np.ndarray:
     """The cells of a table that can be its extreme one: int64[n_candidates, max_order]."""
     tables = cells.workload
+    if cells.closure.trees:
+        distinct = cells.distinct_cells(np.array([table]))
+        if distinct is None:
+            raise PlanError(
+                f"The table {tables.describe(table)} has so many groups on different levels that "
+                "its least accurate cell cannot be computed; use fewer of them."
+            )
+        return distinct[1]
     bases = tables.attribute_basis_index[table]
     of_bases = [cells.moments[basis] for basis in bases.tolist() if basis >= 0]
     listed = [
@@ -195,7 +203,8 @@ def profiles_of(
     matrix = rows.matrix
     if isinstance(loss, SumOfVariances):
         matrix = _weights(workload, loss, rows) / workload.areas_asked[:, None] @ matrix
-    return Profiles.of(matrix, closure.privacy_cost_factor, exact_levels)
+    kinds = None if closure.classes is None else closure.classes.toarray()
+    return Profiles.of(matrix, closure.full_cost_factor, exact_levels, kinds)
 
 
 def area_problem(
@@ -212,19 +221,19 @@ def area_problem(
     Its variances are those at a privacy cost of 1 for a record, its losses those at `cost`.
     """
     exact_levels = tuple(profiles.exact_levels.tolist())
-    given = groups, profiles.costs, uniform, profiles.columns
+    given = groups, profiles.costs, profiles.kinds, uniform
     if isinstance(loss, SumOfVariances):
         weights = _of_groups(profiles.columns / cost, groups)
-        return AreaSum(groups, profiles.costs, uniform, weights, exact_levels=exact_levels)
+        return AreaSum(*given, weights, exact_levels=exact_levels)
     of_rows = _weights(workload, loss, rows) / cost
     largest = not isinstance(loss, WeightedSum)
     if not largest:
         of_rows /= workload.areas_asked[:, None]
     weights = _of_groups(of_rows, groups)
     if not isinstance(loss, WithinTargets) or (largest and requires_all(workload)):
-        return AreaMaximum(*given, weights, exact_levels=exact_levels)
+        return AreaMaximum(*given, profiles.columns, weights, exact_levels=exact_levels)
     caps = _of_groups(row_caps(workload, loss, rows) * cost, groups, np.inf)
-    return AreaCapped(*given, weights, caps, largest, exact_levels=exact_levels)
+    return AreaCapped(*given, profiles.columns, weights, caps, largest, exact_levels=exact_levels)
 
 
 def requires_all(workload: AreaWorkload) -> bool:

@@ -49,6 +49,8 @@ from rpexplore.planning.plan_fields import keys
 from rpexplore.planning.serialization import (
     bases_from_json,
     basis_lines,
+    block_strategies_from_json,
+    block_strategy_lines,
     loss_from_json,
     strategies_from_json,
     strategy_lines,
@@ -141,6 +143,8 @@ def text_of_plan(plan: "AreaPlan") -> str:
             dumps({"profile": profile, "factor": factor}) for profile, factor in residuals
         ],
     }
+    if tables.has_levels:
+        sections["block_strategies"] = block_strategy_lines(tables, plan.closure)
     return object_text(head, sections)
 
 
@@ -167,7 +171,9 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
     Raises what `refusing` takes for what is unusable, and `OSError` for a file that cannot be read.
     Cost and certificate are taken as stated: `verification` checks them.
     """
-    check_keys(content, _KEYS, "the tables in areas")
+    has_levels = "block_strategies" in content
+    stated_keys = [key for key in _KEYS if has_levels or key != "block_strategies"]
+    check_keys(content, stated_keys, "the tables in areas")
     check_keys(content["certificate"], _CERTIFICATE_KEYS, "the certificate")
     files = _files(content["files"], folder)
     loss = loss_of_areas(content["loss"])
@@ -192,6 +198,13 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
         )
     closure = Closure.of(nowhere.tables)
     strategies = strategies_from_json(content, nowhere.tables)
+    if has_levels != nowhere.tables.has_levels:
+        raise PlanError(
+            "block_strategies must be there where an attribute is in tables at several levels, and "
+            "nowhere else."
+        )
+    if has_levels:
+        strategies |= block_strategies_from_json(content, closure)
     closure = closure.with_strategies(nowhere.tables, strategies)
     budget = Budget.from_json(content["budget"])
     residuals = columns(content, "residuals", ("profile", "factor"))
@@ -206,7 +219,10 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
         )
     rows = _loss_rows(content, nowhere.tables, closure, loss)
     n_table_prices = 0 if isinstance(loss, SumOfVariances) else len(rows)
-    of_groups = fields_of_groups(files.precisions, tree, len(workloads), n_profiles, n_table_prices)
+    n_kinds = max(closure.n_kinds, 1)
+    of_groups = fields_of_groups(
+        files.precisions, tree, len(workloads), n_profiles, n_table_prices, n_kinds
+    )
     groups = of_groups["groups"]
     workload = AreaWorkload(tree, tuple(workloads), groups.kinds[groups.of_area])
     if stated["areas"] != workload.areas_asked.tolist():
@@ -310,8 +326,8 @@ def loss_of_areas(content: Any) -> Loss:
 # One row a group of areas that are alike, in the order of the areas: how many `areas` it stands
 # for, which `workload` they are asked for (−1: none), for each profile of residuals the precision
 # of an area as the whole number `multiple_k` of units (0: not measured), and what proves the bound:
-# the `price` of the privacy of an area's records and, with a largest variance, the `table_price_a`
-# of each table.
+# the `price` of the privacy of an area's records (`price_k` of each kind where these are several)
+# and, with a largest variance, the `table_price_a` of each table.
 
 
 def parquet_of_groups(plan: "AreaPlan") -> bytes:
@@ -324,18 +340,25 @@ def parquet_of_groups(plan: "AreaPlan") -> bytes:
         "workload": pa.array(groups.kinds.astype(np.int32)),
     }
     columns |= {f"multiple_{k}": pa.array(row) for k, row in enumerate(plan.multiples)}
-    columns["price"] = pa.array(plan.prices)
+    prices = zip(_names_of_prices(len(plan.prices)), plan.prices, strict=True)
+    columns |= {name: pa.array(row) for name, row in prices}
     if plan.table_prices is not None:
         columns |= {f"table_price_{a}": pa.array(row) for a, row in enumerate(plan.table_prices)}
     return parquet_bytes(columns)
 
 
+def _names_of_prices(n_kinds: int) -> list[str]:
+    """The columns of the prices of records, one for each kind of these."""
+    return ["price"] if n_kinds == 1 else [f"price_{kind}" for kind in range(n_kinds)]
+
+
 def fields_of_groups(
-    content: bytes, tree: AreaTree, n_workloads: int, n_profiles: int, n_tables: int
+    content: bytes, tree: AreaTree, n_workloads: int, n_profiles: int, n_tables: int, n_kinds: int
 ) -> dict[str, Any]:
     """The groups, multiples and prices of a plan, from its file.
 
     n_tables: how many have prices; 0 for a loss that is a sum
+    n_kinds: of records, that cost different things
 
     Raises:
         PlanError: For content that is no such file.
@@ -344,7 +367,8 @@ def fields_of_groups(
 
     kinds = {"areas": pa.int32(), "workload": pa.int32()}
     kinds |= {f"multiple_{k}": pa.int64() for k in range(n_profiles)}
-    kinds |= {"price": pa.float64(), **{f"table_price_{a}": pa.float64() for a in range(n_tables)}}
+    names = _names_of_prices(n_kinds)
+    kinds |= dict.fromkeys([*names, *(f"table_price_{a}" for a in range(n_tables))], pa.float64())
     table = table_of_parquet(content, kinds, PlanError)
     columns = {name: column.to_numpy() for name, column in table.items()}
     groups = _groups(tree, columns["areas"], columns["workload"], n_workloads)
@@ -354,10 +378,10 @@ def fields_of_groups(
             f"the multiples in its file of precisions must be from 0 to 2^{PRECISION_BITS}, and "
             "the largest of them be that."
         )
-    prices = _not_negative(columns["price"], "price")
+    prices = np.stack([_not_negative(columns[name], "price") for name in names])
     divided = np.ones(len(groups), dtype=bool)
     divided[groups.undivided] = False
-    if np.any(prices[divided]):
+    if np.any(prices[:, divided]):
         raise PlanError("the prices of areas that are divided must be 0.")
     return {
         "groups": groups,
@@ -416,8 +440,10 @@ def whole_multiples(values: np.ndarray, bits: int) -> np.ndarray:
     return read_only(np.where(values > 0, np.maximum(whole, 1), 0))
 
 
-def profile_costs(closure: Closure, of_residual: np.ndarray, factors: np.ndarray) -> list[Fraction]:
-    """Σ p_S factor_S over the residuals of each profile, exact."""
+def profile_costs(
+    closure: Closure, of_residual: np.ndarray, factors: np.ndarray
+) -> list[list[Fraction]]:
+    """Σ p_S factor_S over the residuals of each profile, exact: a row for each kind of record."""
     # p_S is a product over the attributes of S: (n−1)/n of single values, or the strategy's own
     # (§4.2).
     factors_of_attributes = [Fraction(n - 1, n) for n in closure.sizes.tolist()]
@@ -426,26 +452,42 @@ def profile_costs(closure: Closure, of_residual: np.ndarray, factors: np.ndarray
     of_residuals = closure.exact_product(factors_of_attributes, np.arange(len(closure)))
     if closure.by_residual:
         of_residuals = of_residuals * 2 * closure.replaced_shares
-    costs = [Fraction(0)] * (int(np.max(of_residual)) + 1)
-    for residual, profile in enumerate(of_residual.tolist()):
-        costs[profile] += of_residuals[residual] * int(factors[residual])
+    # Residuals of a profile that cost records of all kinds alike are added up once.
+    kinds = np.ones((1, len(closure))) if closure.classes is None else closure.classes.toarray()
+    relative, alike = np.unique(kinds, axis=1, return_inverse=True)
+    sums: dict[tuple[int, int], Fraction] = {}
+    for residual, place in enumerate(zip(of_residual.tolist(), alike.tolist(), strict=True)):
+        cost = of_residuals[residual] * int(factors[residual])
+        sums[place] = sums.get(place, Fraction(0)) + cost
+    costs = [[Fraction(0)] * (int(np.max(of_residual)) + 1) for _ in relative]
+    for (profile, column), cost in sums.items():
+        for of_kind, part in zip(costs, relative[:, column].tolist(), strict=True):
+            of_kind[profile] += cost * Fraction(part)  # of a power of two: exact
     return costs
 
 
 def largest_record_cost(
-    groups: AreaGroups, multiples: np.ndarray, costs: list[Fraction]
+    groups: AreaGroups, multiples: np.ndarray, costs: list[list[Fraction]]
 ) -> Fraction:
-    """The largest sum of multiples times costs on the way down to an area, exact."""
+    """The largest sum of multiples times costs on the way down to an area, exact, of any kind."""
     sums = np.stack([groups.summed_downwards(row)[groups.undivided] for row in multiples])
     # Fractions for millions of areas would be slow: floats choose the few candidates.
-    rough = np.array([float(cost) for cost in costs]) @ sums
-    # A float sum of a few positive terms is within some units in the last place of what it is.
-    candidates = np.flatnonzero(rough >= np.max(rough) * (1 - 1e-12))
-    columns = {tuple(column) for column in sums[:, candidates].T.tolist()}
-    return max(
-        sum((cost * n for cost, n in zip(costs, column, strict=True)), Fraction(0))
-        for column in columns
-    )
+    largest = [float(np.max(_rough(of_kind, sums))) for of_kind in costs]
+    found = Fraction(0)
+    for of_kind, of_floats in zip(costs, largest, strict=True):
+        # A float sum of a few positive terms is within some units in the last place of what it is.
+        least = max(largest) * (1 - 1e-12)
+        if of_floats < least:
+            continue
+        candidates = np.flatnonzero(_rough(of_kind, sums) >= least)
+        for column in {tuple(column) for column in sums[:, candidates].T.tolist()}:
+            parts = (cost * n for cost, n in zip(of_kind, column, strict=True))
+            found = max(found, sum(parts, Fraction(0)))
+    return found
+
+
+def _rough(costs: list[Fraction], sums: np.ndarray) -> np.ndarray:
+    return np.array([float(cost) for cost in costs]) @ sums
 
 
 def rounded_down(value: Fraction) -> Fraction:

@@ -102,6 +102,12 @@ def plan_areas(
         kept = kept_in_areas(workload, budget)
         closure = charged_closure(_measured_closure(workload, loss, on_progress), kept)
         refuse_unprotected_in_areas(workload, closure)
+        if closure.n_kinds * max(len(groups), len(closure)) > _MOST_NUMBERS:
+            raise PlanError(
+                f"The levels of attributes tell {closure.n_kinds:,} kinds of records apart, which "
+                f"are too many in {len(groups):,} different areas; ask for fewer levels, or for "
+                "levels of fewer groups."
+            )
         rows = LossRows.of(workload.tables, closure, loss)
         if not workload.tables.is_marginals and len(rows) * len(groups) > _MOST_NUMBERS:
             raise PlanError(
@@ -179,6 +185,7 @@ _PATIENCE, _LESS = 150, 0.9  # rounds within which the gap has to shrink to this
 # Much smaller steps leave prices where they are, also wrong ones: where levels were asked for
 # different tables, searches took twice the rounds with 1/10, and ended nowhere without a limit.
 _LEAST_STEP = 0.5
+_AVERAGED = 16  # rounds, where numbers are known exactly
 _ROOM = 0.9  # largest variance over its cap that leaves room enough to mix with
 
 
@@ -199,7 +206,12 @@ def best_precisions(
     # already.
     state = problem.start() if factors is None else _product(*factors, tolerance, on_progress)
     best, improved = np.inf, 0
+    average: AreaState | None = None
     for number in range(_MOST_ROUNDS):
+        if average is not None and number % _AVERAGED == 0:
+            # Where numbers are known exactly, precisions and prices go around where they belong.
+            state = min(state, average, key=lambda one: problem.visit(one).gap)
+            average = None
         found = problem.visit(state)
         report_gap(on_progress, found.gap)
         if is_enough(found):
@@ -212,6 +224,8 @@ def best_precisions(
             if problem.visit(mended).value <= problem.proven(mended) * (1 + tolerance):
                 return mended
         state = found.follow()
+        if any(problem.exact_levels):
+            average = _mean(average, state, number % _AVERAGED)
         if found.gap < best * _LESS:
             best, improved = found.gap, number
         elif number - improved >= _PATIENCE:  # prices swing around where they belong
@@ -219,6 +233,25 @@ def best_precisions(
     raise PlanError(
         f"The search came within {best:.2g} of the best possible, and not within "
         f"{tolerance:g}; ask for a larger tolerance."
+    )
+
+
+def _mean(total: AreaState | None, state: AreaState, n_before: int) -> AreaState:
+    """The mean of states, of which `total` is that of so many before; else as the last one."""
+    if total is None:
+        return state
+
+    def of_both(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return (one * n_before + other) / (n_before + 1)
+
+    prices = state.table_prices
+    if prices is not None and total.table_prices is not None:
+        prices = of_both(total.table_prices, prices)
+    return replace(
+        state,
+        precisions=of_both(total.precisions, state.precisions),
+        prices=of_both(total.prices, state.prices),
+        table_prices=prices,
     )
 
 
@@ -249,7 +282,7 @@ def _product(
     assert areas.table_prices is not None
     return AreaState(
         tables.precisions * areas.precisions,
-        areas.prices,
+        tables.prices * areas.prices,
         tables.table_prices * areas.table_prices,
     )
 

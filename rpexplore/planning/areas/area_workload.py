@@ -65,21 +65,7 @@ class AreaWorkload:
                     "The tables of all levels must be of the same attributes, got "
                     f"{', '.join(self.domain.names)} and {', '.join(workload.domain.names)}."
                 )
-        self._refuse_several_levels()
         object.__setattr__(self, "kinds", read_only(np.asarray(self.kinds, dtype=np.int64)))
-
-    def _refuse_several_levels(self) -> None:
-        """Raise `WorkloadError` where an attribute is in tables at several of its levels."""
-        used = {index for workload in self.workloads for index in workload.used}
-        of_columns: dict[int, int] = {}
-        for index in sorted(index for index in used if self.domain.sizes[index] > 1):
-            first = of_columns.setdefault(int(self.domain.columns[index]), index)
-            if first != index:
-                raise WorkloadError(
-                    f"Tables in areas have {self.domain.names[first]!r} and "
-                    f"{self.domain.names[index]!r}, an attribute at two levels, and can have it at "
-                    "one; ask for the same in all of them, or make a plan of each."
-                )
 
     @classmethod
     def of_levels(cls, tree: AreaTree, workloads: Mapping[str, Workload]) -> "AreaWorkload":

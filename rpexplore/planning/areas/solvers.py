@@ -32,8 +32,8 @@ class AreaState:
     """The state of a search.
 
     precisions    float64[n_profiles, n_groups], of one area of each group
-    prices        float64[n_groups]: of the privacy of records in one area of each group, 0 for
-                  areas with parts; summed over areas 1
+    prices        float64[n_kinds, n_groups]: of the privacy of records of each kind in one area of
+                  each group, 0 for areas with parts; summed over areas and kinds 1
     table_prices  float64[n_tables, n_groups]: of a largest variance, the weight of each scaled
                   variance in the sum that proves the bound, summed over areas 1; of caps, what
                   each is worth in the unit of the loss
@@ -75,6 +75,7 @@ class AreaProblem(ABC):
 
     groups   the areas
     costs    float64[n_profiles]: cost of each profile at precision 1, and its part in variances
+    kinds    float64[n_kinds, n_profiles]: the part of this cost that a record of each kind has
     uniform  whether all areas of a level get one precision
     exact_levels
              of each profile: on so many levels, from the top on, it is known exactly, and costs
@@ -83,6 +84,7 @@ class AreaProblem(ABC):
 
     groups: AreaGroups
     costs: np.ndarray
+    kinds: np.ndarray
     uniform: bool
     exact_levels: tuple[int, ...] = field(default=(), kw_only=True)
 
@@ -139,9 +141,9 @@ class AreaProblem(ABC):
         return (Estimation.of(self.groups, row, n_levels) for row, n_levels in pairs)
 
     def even_prices(self) -> np.ndarray:
-        """The same price for all areas without parts."""
-        undivided = np.zeros(len(self.groups))
-        undivided[self.groups.undivided] = 1
+        """The same price for all areas without parts, and all kinds of records."""
+        undivided = np.zeros((len(self.kinds), len(self.groups)))
+        undivided[:, self.groups.undivided] = 1
         return self.shares(undivided)
 
     def shares(self, prices: np.ndarray) -> np.ndarray:
@@ -155,8 +157,13 @@ class AreaProblem(ABC):
     def normalised(self, state: AreaState) -> tuple[np.ndarray, np.ndarray]:
         """The precisions at a cost of 1, and the next prices of areas."""
         # A record is counted in its area and in all above it: its cost is the sum on the way down.
-        costs = self.groups.summed_downwards(self.costs @ state.precisions)
-        largest = float(np.max(costs[self.groups.undivided]))
+        costs = np.stack(
+            [
+                self.groups.summed_downwards((of_kind * self.costs) @ state.precisions)
+                for of_kind in self.kinds
+            ]
+        )
+        largest = float(np.max(costs[:, self.groups.undivided]))
         # What is worth nothing vanishes slowly; above 0 the gradient is what it says.
         precisions = state.precisions / largest
         precisions[~self.measured] = 0
@@ -175,7 +182,9 @@ class AreaProblem(ABC):
         worth = gradients
         worth[~self.measured] = 0
         # A precision of an area costs the prices of all areas within it.
-        below = self.groups.summed_upwards(prices)
+        below = np.stack([self.groups.summed_upwards(of_kind) for of_kind in prices])
+        if len(self.kinds) > 1:
+            below = self.kinds.T @ below
         # One precision a level: worth and price are those of the level as a whole.
         if self.uniform:
             counted = self.groups.multiplicity * self.measured
@@ -273,19 +282,20 @@ class AreaMaximum(TableProblem):
         """All tables in a single area, and a single table in all areas, where that is enough.
 
         It is where areas are asked for the same tables, with weights in the same proportions
-        (docs/mathematics.md §15.5).
+        (docs/mathematics.md §15.5). Where some numbers are known exactly, the product of both is
+        not enough, but near the best.
         """
-        if self.columns.size == 1 or len(self.groups) == 1 or any(self.exact_levels):
+        if self.columns.size == 1 or len(self.groups) == 1:
             return None
         of_tables = self.weights[:, np.argmax(self.weights.any(axis=0))]
         # Rank one: weights = of_tables ⊗ of_areas, else the problem does not fall apart.
         of_areas = self.weights.max(axis=0) / of_tables.max()
         if not np.allclose(np.outer(of_tables, of_areas), self.weights, rtol=1e-12, atol=0):
             return None
-        one = np.ones((1, 1))
+        one, top = np.ones((1, 1)), AreaGroups.single()
         return (
-            AreaMaximum(AreaGroups.single(), self.costs, False, self.columns, of_tables[:, None]),
-            AreaMaximum(self.groups, one[0], self.uniform, one, of_areas[None, :]),
+            AreaMaximum(top, self.costs, self.kinds, False, self.columns, of_tables[:, None]),
+            AreaMaximum(self.groups, one[0], one, self.uniform, one, of_areas[None, :]),
         )
 
     def start(self) -> AreaState:
@@ -369,6 +379,7 @@ class AreaCapped(TableProblem):
         return AreaMaximum(
             self.groups,
             self.costs,
+            self.kinds,
             self.uniform,
             self.columns,
             weights,

@@ -35,6 +35,7 @@ from rpexplore.planning.mechanism.replacement import (
 )
 from rpexplore.planning.mechanism.strategy import Moments, Strategy, measured_attributes, moments
 from rpexplore.planning.mechanism.subsets import MAX_INCIDENCES, residuals_of
+from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
 
 _MOST_TREES = 6  # so that products of costs are exact
@@ -194,16 +195,22 @@ class Closure:
     ) -> "Closure":
         """The same where tables have levels: the incidence then holds all factors itself."""
         in_trees = {attribute: tree for tree in self.trees for attribute in tree.of_tables}
-        of_bases = [
-            Moments.of_single_values(int(self.sizes[attribute]))
-            if attribute in in_trees
-            else moments(workload, attribute, basis, strategies)
-            for attribute, basis in workload.attribute_bases
-        ]
-        means = {
-            attribute: tree.squares(attribute, strategies).sum(axis=1)
-            for attribute, tree in in_trees.items()
-        }
+        attributes = workload.domain.attributes
+        of_bases: list[Moments] = []
+        of_trees: dict[int, np.ndarray] = {}  # of bases: what the total and every block are worth
+        for place, (attribute, basis) in enumerate(workload.attribute_bases):
+            tree = in_trees.get(attribute)
+            if tree is None:
+                of_bases.append(moments(workload, attribute, basis, strategies))
+                continue
+            queries = None if basis.is_identity else query_matrix(basis, attributes[attribute])
+            of_trees[place] = tree.squares(attribute, strategies, queries).sum(axis=1)
+            # As if the level were an attribute of its own, for comparison with other mechanisms.
+            of_bases.append(
+                Moments.of_single_values(int(self.sizes[attribute]))
+                if queries is None
+                else Moments.of_even_values(queries)
+            )
         tables = np.repeat(np.arange(len(workload)), np.diff(self.incidence.indptr))
         members = self.members[self.incidence.indices]
         spread = np.array([*(basis.spread_sum for basis in of_bases), 1.0])
@@ -217,12 +224,12 @@ class Closure:
             for places in by_place:
                 inside |= places == own
             factors = np.where(inside, spread[bases], total[bases])
-            for attribute, tree in in_trees.items():
-                rows = np.flatnonzero(own == attribute)
-                blocks = members[rows] - tree.numbers[0] + 1
-                is_own = (blocks > 0) & (blocks <= len(tree.numbers))
-                place = np.max(np.where(is_own, blocks, 0), axis=1, initial=0)
-                factors[rows] = means[attribute][place]
+            for place, squares in of_trees.items():
+                numbers = in_trees[workload.attribute_bases[place][0]].numbers
+                rows = np.flatnonzero(bases == place)
+                blocks = members[rows] - numbers[0] + 1
+                is_own = (blocks > 0) & (blocks <= len(numbers))
+                factors[rows] = squares[np.max(np.where(is_own, blocks, 0), axis=1, initial=0)]
             data *= factors
         closure = replace(
             self,

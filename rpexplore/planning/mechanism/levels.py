@@ -18,11 +18,15 @@ from scipy import sparse
 
 from rpexplore.common.numbers import distinct_rows, read_only
 from rpexplore.domain.domain import Domain
+from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.workload.table_text import QueryMatrix
 from rpexplore.workload.workload import Workload
 
 COST_STEPS = 256
 """What a record costs in a block is rounded up to this part of what the dearest one does."""
+
+_MOST_COUNTED = 5_000_000  # sums of an aggregation times the groups that they are of
 
 # Shares of noise in a value: below the first they are rounding, and stated as the second.
 _ROUNDING, _NEXT_TO_NOTHING = 1e-14, 1e-16
@@ -136,19 +140,38 @@ class LevelTree:
             shares.append(of_groups)
         return shares
 
-    def squares(self, attribute: int, strategies: Mapping[int, Strategy]) -> np.ndarray:
-        """How noise gets into each value of an attribute of tables: float64[1 + n_blocks, n].
+    def squares(
+        self,
+        attribute: int,
+        strategies: Mapping[int, Strategy],
+        queries: QueryMatrix | None = None,
+    ) -> np.ndarray:
+        """How noise gets into each value of an attribute of tables, or each sum of these that
+        `queries` ask for: float64[1 + n_blocks, n].
 
         The first row: of the total, the square of the value's share of it. Then of each block the
         sum of the squares by which its noise, of variance 1, gets into the value.
+
+        Raises `PlanError` for queries that are too many.
         """
         last, index = self.of_tables[attribute]
         n_values = int(index.max()) + 1
-        squares = np.zeros((1 + len(self.numbers), n_values))
         # What the groups of a level count in each value, from the last level up.
         weights = sparse.csr_array(
             (np.ones(len(index)), (index, np.arange(len(index)))), (n_values, len(index))
         )
+        largest = 1.0
+        if queries is not None:
+            if queries.n_rows * len(index) > _MOST_COUNTED:
+                raise PlanError(
+                    f"The aggregation of {queries.attribute.name!r} has {queries.n_rows:,} sums of "
+                    f"{len(index):,} groups, too many for an attribute that tables have at several "
+                    f"levels (at most {_MOST_COUNTED:,} of one times the other); ask for fewer."
+                )
+            weights = sparse.csr_array(queries.of(weights.toarray(), 0))
+            largest = float(np.max(weights.data**2))
+            n_values = queries.n_rows
+        squares = np.zeros((1 + len(self.numbers), n_values))
         shares, first = self.shares(strategies), self.numbers[0]
         for level in range(last, -1, -1):
             columns = sparse.csc_array(weights)
@@ -172,9 +195,10 @@ class LevelTree:
         # Where a value takes all groups of a block alike, nothing is left but rounding. Something
         # stands for it where the table needs the block: noise that nothing depends on would have no
         # limit.
-        needed = np.isin(self.numbers, self.within(attribute))
-        least = np.append(0.0, np.where(needed, _NEXT_TO_NOTHING, 0.0))
-        return np.where(squares < _ROUNDING, least[:, None], squares)
+        # Of sums the total may be such, too: they can be differences.
+        needed = [queries is not None, *np.isin(self.numbers, self.within(attribute))]
+        least = np.where(needed, _NEXT_TO_NOTHING * largest, 0.0)
+        return np.where(squares < _ROUNDING * largest, least[:, None], squares)
 
     def of_query(
         self, attribute: int, vector: np.ndarray, strategies: Mapping[int, Strategy]

@@ -154,14 +154,7 @@ class Strategy:
             for start in range(0, self.size - 1, step):
                 spread += np.sum(matrix.of(self.decoding[:, start : start + step], 0) ** 2, axis=1)
         total = matrix.of(self.reference, 0) ** 2
-        spread_sum, total_sum = float(np.sum(spread)), float(np.sum(total))
-        if total_sum < LEAST_MOMENT * spread_sum:
-            total = total + LEAST_MOMENT * spread_sum / len(total)
-            return replace(Moments.of(spread, total), asks_total=False)
-        if spread_sum < LEAST_MOMENT * total_sum:
-            spread = spread + LEAST_MOMENT * total_sum / len(spread)
-            return replace(Moments.of(spread, total), asks_spread=False)
-        return Moments.of(spread, total)
+        return Moments.at_least(spread, total)
 
     @property
     def value_moments(self) -> "Moments":
@@ -203,6 +196,26 @@ class Moments:
         return cls(spread, total, float(np.sum(spread)), float(np.sum(total)))
 
     @classmethod
+    def at_least(cls, spread: np.ndarray, total: np.ndarray) -> "Moments":
+        """Those of queries that may ask for nothing of one of them, which is `LEAST_MOMENT`."""
+        spread_sum, total_sum = float(np.sum(spread)), float(np.sum(total))
+        if total_sum < LEAST_MOMENT * spread_sum:
+            total = total + LEAST_MOMENT * spread_sum / len(total)
+            return replace(cls.of(spread, total), asks_total=False)
+        if spread_sum < LEAST_MOMENT * total_sum:
+            spread = spread + LEAST_MOMENT * total_sum / len(spread)
+            return replace(cls.of(spread, total), asks_spread=False)
+        return cls.of(spread, total)
+
+    @classmethod
+    def of_even_values(cls, queries: QueryMatrix) -> "Moments":
+        """Those of queries about values that are measured as in RP."""
+        sums = queries.of(np.ones(queries.n_values), 0)
+        squares = queries.operator.row_quadratics(np.eye(queries.n_values))
+        spread = np.maximum(squares - sums**2 / queries.n_values, 0.0)
+        return cls.at_least(spread, (sums / queries.n_values) ** 2)
+
+    @classmethod
     def of_single_values(cls, size: int) -> "Moments":
         """Those of all n single values, measured as in RP; costs nothing to hold."""
         spread, total = np.broadcast_to((size - 1) / size, size), np.broadcast_to(1 / size**2, size)
@@ -229,11 +242,16 @@ def moments(
 
 
 def measured_attributes(workload: Workload) -> list[int]:
-    """Indices of the attributes that need a strategy, ascending."""
+    """Indices of the attributes that need a strategy, ascending.
+
+    Of those that tables have at several levels, blocks are measured instead.
+    """
     return [
         attribute
         for attribute, bases in enumerate(workload.bases)
-        if workload.domain.sizes[attribute] > 1 and not all(basis.is_identity for basis in bases)
+        if workload.domain.sizes[attribute] > 1
+        and not all(basis.is_identity for basis in bases)
+        and attribute not in workload.at_several_levels
     ]
 
 

@@ -266,11 +266,16 @@ class CellVariances:
 
     def _axis_of(self, basis: int) -> "_Axis":
         if basis not in self._known_axes:
-            attribute = self.workload.attribute_bases[basis][0]
+            attribute, of_table = self.workload.attribute_bases[basis]
             trees = [tree for tree in self.closure.trees if attribute in tree.of_tables]
             if trees:
                 numbers = trees[0].numbers
-                factors = trees[0].squares(attribute, self.closure.strategies)
+                queries = (
+                    None
+                    if of_table.is_identity
+                    else query_matrix(of_table, self.workload.domain.attributes[attribute])
+                )
+                factors = trees[0].squares(attribute, self.closure.strategies, queries)
             else:
                 numbers = (attribute,)
                 of_basis = self.moments[basis]

@@ -14,6 +14,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.releases.area_measurement import AreaAnswers, PartAnswers
+from rpexplore.results.unbiased import several_levels
 
 # ---- Of which attributes there are whole counts on each level, and what is known of them there.
 
@@ -169,9 +170,12 @@ def cells_of(plan: AreaDesign) -> AreaCells:
 
     Raises:
         ReleaseError: If an area down to there has no answer to its total, or there are too many
-            cells, or if tables are in other bases than single values, or none counts records.
+            cells, or if tables are in other bases than single values or have an attribute at
+            several levels, or none counts records.
     """
     workload, tree, sizes = plan.workload, plan.workload.tree, plan.domain.sizes.tolist()
+    if plan.closure.trees:
+        raise several_levels(plan.domain.names[plan.closure.trees[0].column])
     is_count = ~workload.tables.has_amounts
     if not is_count.any():
         raise ReleaseError(

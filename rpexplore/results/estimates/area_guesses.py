@@ -281,12 +281,12 @@ class BestGuesses(WholeCounts):
         not be negative would move large ones whose sums are precise.
         """
         answers, stages = self.answers(0, slice(0, 1))[0], self.cells.stages[0]
-        total, n_cells = self.top_total(answers), len(answers)
+        first, n_cells = self.first_of_top(answers), len(answers)
         possible = np.flatnonzero(self.cells.possible)
         is_exact = self.cells.attributes[0] in self.cells.exact
         if not 0 < len(possible) <= 2 * _MOST_TOGETHER or len(stages) < 2 or is_exact:
-            return self.top_from(answers, total, stages)
-        counts = self.top_from(answers, total, stages[:-1])[0]
+            return self.top_from(answers, first, stages)
+        counts = self.top_from(answers, first, stages[:-1])[0]
         own = self.cells.in_stages(answers[None], 0).reshape(len(counts), -1)
         own = own + ((counts - own.sum(axis=1)) / own.shape[1])[:, None]
         answers = self.cells.from_stages(own.reshape(1, -1), 0)[0]
@@ -301,7 +301,7 @@ class BestGuesses(WholeCounts):
         wanted = np.linalg.solve(factor, information[possible] @ answers)
         cells = np.zeros(n_cells)
         cells[possible], _ = nnls(factor.T, wanted, maxiter=100 * len(own))
-        return self.top_from(self._with_least_structure(cells), total, stages)
+        return self.top_from(self._with_least_structure(cells), first, stages)
 
     def _with_least_structure(self, cells: np.ndarray) -> np.ndarray:
         """Cells with the same known tables, and no dependence beyond them (iterative fitting)."""

@@ -44,7 +44,20 @@ class WholeCounts:
     def of_top(self) -> np.ndarray:
         """Counts of the top, int64[1, n_cells]."""
         answers = self.answers(0, slice(0, 1))[0]
-        return self.top_from(answers, self.top_total(answers), self.cells.stages[0])
+        return self.top_from(answers, self.first_of_top(answers), self.cells.stages[0])
+
+    def first_of_top(self, answers: np.ndarray) -> np.ndarray:
+        """What the counts of the top are made from: the total, or a table that is exact.
+
+        int64[n_cells of a stage]
+        """
+        total, order = self.top_total(answers), self.cells.orders[0]
+        for count in range(len(order), 0, -1):
+            n_cells = int(np.prod([self.cells.sizes[index] for index in order[:count]]))
+            if tuple(sorted(order[:count])) in self.cells.exact and n_cells in self.cells.stages[0]:
+                own = self.cells.in_stages(answers[None], 0).reshape(n_cells, -1).sum(axis=1)
+                return np.maximum(np.rint(own), 0).astype(np.int64)
+        return np.array([total])
 
     def top_total(self, answers: np.ndarray) -> int:
         """The total of the top: the known one, or that of the answers to its cells."""
@@ -57,17 +70,17 @@ class WholeCounts:
             )
         return total
 
-    def top_from(self, cells: np.ndarray, total: int, stages: tuple[int, ...]) -> np.ndarray:
+    def top_from(self, cells: np.ndarray, first: np.ndarray, stages: tuple[int, ...]) -> np.ndarray:
         """The nearest whole cells ≥ 0 of the top, int64[1, n_cells].
 
         With fewer stages than all, the last one's cells in the order of `AreaCells.in_stages`.
 
-        cells: float64[n_cells]
+        cells: float64[n_cells]; first: of `first_of_top`
         """
         own = self.cells.in_stages(cells[None], 0)[0]
         possible = self.cells.in_stages(self.cells.possible[None], 0)[0]
-        counts = np.array([total])
-        for n_cells in stages[1:]:
+        counts = first
+        for n_cells in (each for each in stages if each > len(first)):
             counts = _cells_of_top(
                 own.reshape(n_cells, -1).sum(axis=1),
                 np.any(possible.reshape(n_cells, -1), axis=1),

@@ -77,7 +77,7 @@ class CustomBasis(Basis):
                 "query one label, or none at all."
             )
         repeated = "stands for two queries; give each its own label"
-        check_names(labels, "label", repeated, WorkloadError)
+        check_names(labels, "label", repeated, WorkloadError, are_shown=True)
         object.__setattr__(self, "labels", labels)
 
     @cached_property

@@ -6,6 +6,13 @@ import pytest
 
 from tests.data.engines.servers import in_duckdb
 
+# By day those that count in different ways: in the database, and in Python from what it streams.
+two_stores = pytest.mark.parametrize(
+    "store",
+    ["duckdb", pytest.param("postgresql", marks=pytest.mark.nightly), "postgresql, streamed"],
+    indirect=True,
+)
+
 
 @pytest.fixture(params=["duckdb", "postgresql", "postgresql, streamed"])
 def store(request, tmp_path):

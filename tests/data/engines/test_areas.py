@@ -47,8 +47,11 @@ ENGINES = ["duckdb", "postgresql", "postgresql, streamed", "sqlite", "adbc"]
 some_by_night = pytest.mark.parametrize(
     "stored",
     [
-        *ENGINES[:3],
-        *(pytest.param(name, marks=pytest.mark.nightly) for name in (*ENGINES[3:], "spark")),
+        *("duckdb", "postgresql, streamed"),
+        *(
+            pytest.param(name, marks=pytest.mark.nightly)
+            for name in ("postgresql", *ENGINES[3:], "spark")
+        ),
     ],
     indirect=True,
 )

@@ -10,6 +10,7 @@ import pytest
 from rpexplore import Attribute, Categories, Domain
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError
+from tests.data.engines.conftest import two_stores
 from tests.data.engines.people import DOMAIN, TABLES, expected, people
 from tests.data.engines.servers import in_duckdb, in_spark
 
@@ -44,6 +45,7 @@ def test_the_first_records_of_each_person_in_spark(spark, tmp_path):
     assert np.array_equal(counts.counts((0, 1)), expected(kept(records, 1), (0, 1)))
 
 
+@two_stores
 def test_too_many_records_of_a_person_are_refused(store):
     records = people(400)
     most = max(Counter(records["who"].to_pylist()).values())
@@ -54,6 +56,7 @@ def test_too_many_records_of_a_person_are_refused(store):
     assert not re.search(r"person \d", caught.value.on_screen())
 
 
+@two_stores
 @pytest.mark.by_day
 @pytest.mark.parametrize("nobody", [None, ""])
 def test_records_of_nobody_are_refused(nobody, store):
@@ -65,6 +68,7 @@ def test_records_of_nobody_are_refused(nobody, store):
             store(records).count(DOMAIN, TABLES, person_rule=rule)
 
 
+@two_stores
 def test_persons_are_told_apart_letter_by_letter(store):
     records = people(4)
     at = records.column_names.index("who")

@@ -23,6 +23,7 @@ from rpexplore.data.engines.session import Request
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.source import Counts, PersonRule
 from rpexplore.errors import DataError, DomainError
+from tests.data.engines.conftest import two_stores
 from tests.data.engines.people import DOMAIN, TABLES, check, expected, people
 from tests.data.engines.servers import in_duckdb, in_spark
 
@@ -43,6 +44,7 @@ def test_counts_are_exact_in_spark(spark, tmp_path):
     assert source.fingerprint() == source.fingerprint()
 
 
+@two_stores
 def test_no_records_are_records_too(store):
     records = people().slice(0, 0)
     check(store(records), records)
@@ -136,6 +138,7 @@ def test_streaming_is_for_servers_alone(tmp_path):
             replace(source, stream=True)
 
 
+@two_stores
 def test_rows_come_in_pieces(store, monkeypatch):
     for module in (engine_session, duckdb_session, postgres_session):
         monkeypatch.setattr(module, "ROWS_AT_ONCE", 7)
@@ -252,6 +255,7 @@ def test_one_table_of_a_server_is_one_dataset(postgres, tmp_path):
     assert {source.home for source in sources} == {None}
 
 
+@two_stores
 def test_groups_of_cells_of_many_runs_of_values_are_counted_by_codes(store, monkeypatch):
     records = people()
     monkeypatch.setattr(engine_counting, "_MOST_RUNS", 1)

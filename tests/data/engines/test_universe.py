@@ -19,6 +19,7 @@ from rpexplore.data.frames import FrameSource
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError
 from rpexplore.workload.universe import universe_of
+from tests.data.engines.conftest import two_stores
 from tests.data.engines.servers import in_duckdb, in_spark
 
 DOMAIN = Domain(
@@ -100,6 +101,7 @@ def test_files_and_frames(tmp_path):
         source.count(ages, [(0,)], universe=universe_of("sex = x", ages))
 
 
+@two_stores
 def test_engines(store):
     source = store(TABLE)
     check(source)

@@ -258,3 +258,10 @@ def test_values_in_names_of_folders_are_told_on_screen_only(names, content, tmp_
     with pytest.raises(DataError) as caught:
         read_header(tmp_path)
     assert "S3" not in str(caught.value)
+
+
+def test_a_value_of_many_megabytes_is_named(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("a,note\nx," + "n" * 20_000_000 + "\nx,y\n")
+    with pytest.raises(DataError, match=r"hold a value of several megabytes, or a quotation mark"):
+        list(FileSource(path).batches(["a"]))

@@ -183,6 +183,7 @@ def of_ages(**targets: float) -> rp.AreaWorkload:
     return rp.AreaWorkload.of_levels(TREE, levels)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "loss",
     [rp.MaxVariance(relative_to="target"), rp.SumWithinTargets(), rp.MaxWithinTargets()],

@@ -6,6 +6,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.areas.area_planner import minimum_area_budget, plan_areas
 from rpexplore.planning.areas.dearest_in_areas import dearest_in_areas
+from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
 from tests.planning.areas.test_area_bases import BASES, TREE, asked_in, gram_of
 
 BUDGET = rp.Budget(rho="0.5", neighbours="replace")
@@ -78,3 +79,27 @@ def test_a_plan_is_saved_and_verified_and_the_smallest_budget_found(tmp_path):
         for kind in ("add-remove", "replace")
     ]
     assert rhos[0] < rhos[1] < 4 * rhos[0] * 1.01
+
+
+def test_the_number_of_all_records_has_no_noise_and_plans_that_gave_it_some_still_hold(
+    tmp_path, monkeypatch
+):
+    def of_total(plan: rp.Plan) -> list[float]:
+        rows = plan.accuracy()
+        return rows["standard_error"][rows["attributes"] == ()].tolist()
+
+    totals = rp.Workload.of(rp.Domain.from_sizes({"sex": 2}), [("sex",), ()])
+    asked = rp.AreaWorkload.of_levels(TREE, {"all": totals, "region": totals})
+    plan = rp.Plan.of(plan_areas(asked, loss=rp.SumOfVariances(), budget=BUDGET))
+    assert of_total(plan)[0] == 0 < of_total(plan)[1]
+    monkeypatch.setattr(
+        KeptInAreas, "levels_of", lambda _, closure: np.zeros(len(closure), dtype=np.int64)
+    )
+    before = rp.Plan.of(plan_areas(asked, loss=rp.SumOfVariances(), budget=BUDGET))
+    before.save(tmp_path / "plan.json")
+    monkeypatch.undo()
+    loaded = rp.Plan.load(tmp_path / "plan.json")
+    assert of_total(loaded) == of_total(before)
+    assert min(of_total(loaded)) > 1
+    assert rp.verify(loaded).holds
+    assert plan.part("areas").loss_value < loaded.part("areas").loss_value

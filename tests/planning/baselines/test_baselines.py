@@ -175,6 +175,7 @@ def test_best_marginals_are_a_convex_optimum(loss):
     assert loss.value(np.exp(found.mean), MARGINALS) == pytest.approx(best, rel=2e-3)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     ("tables", "loss"),
     [

@@ -81,6 +81,7 @@ def test_targets_of_very_different_size(workload, slack):
     check(solution, workload, cost)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("room", [1e-8, 1e-6, 1e-4])
 @given(workload=workloads_with_required(all_required=False))
 @settings(max_examples=15)

@@ -93,6 +93,7 @@ def test_caps_of_very_different_size_are_kept(workload, slack, counted):
     check(solution, workload, caps, weights, cost)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("room", [1e-8, 1e-6, 1e-4])
 @given(workload=workloads_with_required())
 @settings(max_examples=15)

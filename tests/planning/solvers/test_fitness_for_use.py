@@ -164,6 +164,7 @@ def test_slopes_and_curvature_of_the_root(seed):
         assert second == pytest.approx(at.root * curved / 2, abs=0.05 * scale)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_shadow_prices_are_elasticities(seed):
     rng = np.random.default_rng(seed)

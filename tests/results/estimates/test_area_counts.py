@@ -41,7 +41,7 @@ def cells_of_areas(tables, plan, column="value"):
     return found
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", ["the same", "less further down", "none below"])
 def test_counts_are_whole_and_add_up_beside_the_unbiased_ones(released, tmp_path, name):
     plan = PLANS[name]
@@ -70,6 +70,7 @@ def test_counts_are_whole_and_add_up_beside_the_unbiased_ones(released, tmp_path
     assert list(counts.table("region", "sex")["value_is"].unique()) == [counts.manifest["label"]]
 
 
+@pytest.mark.by_day(1)
 def test_known_totals_and_impossible_combinations_are_met(released, tmp_path):
     stated = rp.Domain(OTHERS.attributes, impossible=({"sex": "0", "age": "1"},))
     both = rp.Workload.of(stated, [("sex", "age"), ("sex",)])
@@ -113,6 +114,7 @@ def test_areas_without_an_answer_to_their_total_are_refused(released, tmp_path):
     assert not why_no_whole_counts(PLANS["the same"])
 
 
+@pytest.mark.by_day(1)
 def test_sums_of_areas_are_those_of_the_released_tables(released):
     plan = PLANS["less further down"]
     release = released(plan)

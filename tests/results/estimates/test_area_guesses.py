@@ -186,7 +186,7 @@ def test_areas_of_very_many_cells_are_estimated_cell_by_cell(monkeypatch):
     assert np.all(errors > 0)
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", ["the same", "less further down", "none below"])
 def test_guesses_are_whole_and_add_up_and_records_have_them(released, tmp_path, name):  # noqa: F811
     plan = PLANS[name]
@@ -227,6 +227,7 @@ def test_guesses_are_whole_and_add_up_and_records_have_them(released, tmp_path, 
             assert np.bincount(codes, minlength=len(own)).tolist() == own
 
 
+@pytest.mark.by_day(1)
 def test_best_guesses_of_nobody_make_no_records(released, tmp_path):  # noqa: F811
     release = released(PLANS["the same"])
     nobody = rp.area_guesses(release, tmp_path / "guesses", totals={0: 0})

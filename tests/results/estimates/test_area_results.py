@@ -14,7 +14,7 @@ from tests.results.estimates.test_area_counts import (  # noqa: F401
 )
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     ("name", "whole"),
     [("less further down", False), ("less further down", True), ("some areas", False)],

@@ -27,7 +27,7 @@ print(json.dumps(read))
 """
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_every_field_is_a_column_of_a_file_that_is_there(exported):
     graph = rdflib.Graph().parse(exported.folder / "croissant.json", format="json-ld")
     (dataset,) = graph.subjects(rdflib.RDF.type, SCHEMA.Dataset)

@@ -12,7 +12,7 @@ from rpexplore.common.numbers import exact_text
 from rpexplore.domain.result_schema import Schema
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_the_package_is_valid_and_its_numbers_are_those_of_the_tables(exported):
     file = str(exported.folder / "datapackage.json")
     assert frictionless.validate(file).flatten(["fieldName", "type", "note"]) == []

@@ -29,7 +29,7 @@ DIMENSIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_all_tables_are_one_cube_with_the_figures_of_the_release(exported):
     folder = exported.folder / "sdmx"
     structure = read_sdmx(folder / "structure.xml", validate=True)  # by the schemas of SDMX 3.0
@@ -93,6 +93,7 @@ def test_the_dataflow_says_what_is_guaranteed(exported):
     assert exported.results.guarantee in dataflow.description
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("kind", ["released", "smooth", "whole"])  # the last adds up by moves
 def test_a_key_that_is_there_twice_in_the_whole_cube_is_one_cell(exports, kind):
     figures: dict[str, list[float]] = {}
