@@ -81,7 +81,81 @@ def test_a_lost_ledger_is_given_up_with_the_neighbours_of_its_runs(tmp_path):
     assert Ledger(tmp_path / "kept").account(data).neighbours == Neighbours("replace")
 
 
+def within(condition: str) -> Plan:
+    return planned(neighbours="replace").within(condition)
+
+
+OF_THREE = (within("a = 0"), within("b = 0"), REPLACED)
+
+
+@pytest.mark.parametrize("first", OF_THREE)
+def test_a_replaced_record_may_leave_what_another_run_counts(first, tmp_path):
+    """How many records have a = 0 is public, and told; a record that is replaced may change that.
+
+    The ledger said ρ = 1.5 for one replaced record, and gave the number away without noise.
+    """
+    data = records(tmp_path / "data", "one.csv")
+    rp.release(first, data, tmp_path / "out")
+    for other in OF_THREE:
+        if other is not first:
+            with pytest.raises(LedgerError, match="not added up") as refusal:
+                rp.dry_run(other, data, tmp_path / "again")
+            assert "Plan with the same condition (--where), or none" in str(refusal.value)
+    rp.release(first, data, tmp_path / "again")
+    found = account(data)
+    assert found.spent_record_rho == 2 * first.record_rho
+    if first.universe is not None:
+        assert f"within or outside of {first.universe.text}" in found.neighbours.change
+
+
+def test_universes_that_came_together_are_all_kept(tmp_path):
+    for name, plan in zip(("one.csv", "two.csv"), OF_THREE[:2], strict=True):
+        rp.release(plan, records(tmp_path / "data", name), tmp_path / f"out {name}")
+    whole = account(tmp_path / "data")
+    assert whole.neighbours == Neighbours("replace", (), ("a = 0", "b = 0"))
+    assert whole.spent_record_rho == OF_THREE[0].record_rho + OF_THREE[1].record_rho
+    for plan in (*OF_THREE, ADDED):
+        with pytest.raises(LedgerError, match="no run can follow"):
+            rp.dry_run(plan, tmp_path / "data", tmp_path / "out")
+
+
+def test_universes_do_not_tell_added_records_apart(tmp_path):
+    data = records(tmp_path / "data", "one.csv")
+    for number, plan in enumerate((ADDED, within("a = 0"), within("b = 0"))):
+        plan = plan if plan is ADDED else ADDED.within(plan.universe.text)
+        rp.release(plan, data, tmp_path / f"{number}")
+    assert account(data).neighbours == Neighbours()
+
+
+def test_numbers_of_areas_are_those_of_one_list_of_areas(tmp_path):
+    """Two lists can call other groups of towns regions; both numbers are told without noise."""
+    data = tmp_path / "people.csv"
+    data.write_text("town,a\n1,0\n2,1\n3,1\n4,0\n")
+    plans = []
+    for regions in ("1122", "1222"):
+        tree = rp.AreaTree.from_columns({"region": list(regions), "town": list("1234")})
+        tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1)
+        asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
+        budget = rp.Budget(rho="1/2", neighbours="replace", exact=["area@region"])
+        plans.append(rp.plan(asked, loss=rp.SumOfVariances(), budget=budget))
+    rp.release(plans[0], data, tmp_path / "out")
+    with pytest.raises(LedgerError, match="not added up"):
+        rp.dry_run(plans[1], data, tmp_path / "again")
+    rp.release(plans[0], data, tmp_path / "again")
+    assert account(data).spent_record_rho == 2 * plans[0].record_rho
+
+
+@pytest.mark.parametrize("exact", [(), (("a",), ("area@x of areas 1",))])
+@pytest.mark.parametrize("condition", ['a = "; neighbours replace records within"', "a = 0"])
+def test_what_neighbours_stay_within_is_read_as_it_was_written(condition, exact):
+    kept = Neighbours("replace", exact, (condition, "b"))
+    assert Neighbours.of(kept.unit) == kept
+    for text in ("", "[]", "[[], []]", '[["a"]]', '[["a"], 1]', "[[1], []]", '[["a"], [[1]]]'):
+        assert Neighbours.of(f"one record; neighbours replace records within {text}").within == ()
+
+
 NAMES = (
+    '; neighbours replace records within [["a"], []]',
     "q; neighbours keep the exact totals x",
     '; neighbours keep the exact totals [["a"]]',
     "q; neighbours replace records",
@@ -100,9 +174,9 @@ def test_no_name_of_an_attribute_is_taken_for_what_neighbours_do(name, tmp_path)
     assert account(data).neighbours == Neighbours()
     for noun in (None, "household"):
         exact = planned(domain, exact=[name], unit_noun=noun)
-        assert Neighbours.of(noted_unit(exact.budget)) == Neighbours("replace", ((name,),))
+        assert Neighbours.of(noted_unit(exact)) == Neighbours("replace", ((name,),))
         replaced = planned(domain, neighbours="replace", unit_noun=noun)
-        assert Neighbours.of(noted_unit(replaced.budget)) == Neighbours("replace")
+        assert Neighbours.of(noted_unit(replaced)) == Neighbours("replace")
 
 
 def test_a_ledger_is_written_to_by_nobody_else_whatever_the_umask(tmp_path):

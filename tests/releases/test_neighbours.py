@@ -52,7 +52,9 @@ def test_a_folder_that_hides_its_neighbours_is_refused(data, tmp_path):
 def test_kinds_of_neighbours_are_not_added_up_in_a_ledger(data, tmp_path, first, second):
     rp.release(first, data, tmp_path / "one")
     # 4 · 0.1 + 0.1, whichever came first.
-    with pytest.raises(LedgerError, match=r"would promise ρ = 0\.5 for one replaced record") as no:
+    with pytest.raises(
+        LedgerError, match=r"would promise ρ = 0\.5 for one record, replaced \("
+    ) as no:
         rp.release(second, data, tmp_path / "two")
     assert "nothing about one that is added or removed" in str(no.value)
     assert not (tmp_path / "two").exists()

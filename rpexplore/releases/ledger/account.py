@@ -364,7 +364,7 @@ class Account:
 
     def spent_after(self, plan: Plan) -> Spent:
         """What all runs and one of this plan spend together, for neighbours of all of them."""
-        own = Neighbours.by(plan.budget)
+        own = Neighbours.by(plan)
         common = Neighbours.common([own, *self._kinds])
         before = self.spent.of_records(common.n_changes_of(self.neighbours))
         return Spent.together([before, Spent.by(plan).of_records(common.n_changes_of(own))])
@@ -561,7 +561,7 @@ def check_neighbours(account: Account, plan: Plan | PartPlan) -> None:
     What changes so that exact totals stay is two replaced records at most, and keeps fewer totals,
     too.
     """
-    own = Neighbours.by(plan.budget)
+    own = Neighbours.by(plan)
     spent = [(one.kind, one.record_rho) for one in (*account.entries, *account.forgotten)]
     others = list(dict.fromkeys(kind for kind, rho in spent if rho and kind != own))
     if not others:
@@ -579,6 +579,8 @@ def check_neighbours(account: Account, plan: Plan | PartPlan) -> None:
             "Accounts of several kinds came together here, so that no run can follow; release "
             "records apart that have runs of one kind."
         )
+    elif others[0].within != own.within:
+        remedy = "Plan with the same condition (--where), or none, and neighbours as before."
     elif others[0].exact or own.exact:
         remedy = "Plan with the same exact totals (--exact) and neighbours as before."
     else:
@@ -586,11 +588,12 @@ def check_neighbours(account: Account, plan: Plan | PartPlan) -> None:
     if common.exact:
         raise LedgerError(
             f"{texts}{rho_text(together, 4, 'up')} for changes that keep all totals of "
-            f"{exact_totals_text(common.exact)} (a run for replaced records counts four times, "
-            f"one for added or removed records sixteen times), and nothing about others. {remedy}"
+            f"{exact_totals_text(common.exact)}{common.where} (a run for replaced records counts "
+            "four times, one for added or removed records sixteen times), and nothing about "
+            f"others. {remedy}"
         )
     raise LedgerError(
-        f"{texts}{rho_text(together, 4, 'up')} for one replaced record (a run for added or "
+        f"{texts}{rho_text(together, 4, 'up')} {common.change} (a run for added or "
         "removed records counts four times), and nothing about one that is added or removed. "
         f"{remedy}"
     )

@@ -347,7 +347,7 @@ class Ledger:
                     "user": user_name(),
                     "plan_sha256": plan.sha256,
                     "record_rho": exact_text(plan.record_rho),
-                    "unit": noted_unit(plan.budget),
+                    "unit": noted_unit(plan),
                     "output": text_of_path(os.path.realpath(output)),
                     **({} if claim is None else {"noise": claim.to_texts()}),
                 },

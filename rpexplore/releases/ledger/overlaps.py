@@ -436,7 +436,7 @@ def note_account(ledger: Ledger, source: Source, coming: Plan | None = None) -> 
             known = account_of_names(events, names, folder).known
             if coming is not None:
                 spent = (known.spent_record_rho or 0) + coming.record_rho
-                neighbours = Neighbours.by(coming.budget)  # as those before, or it is refused
+                neighbours = Neighbours.by(coming)  # as those before, or it is refused
                 known = replace(known, spent_record_rho=spent, neighbours=neighbours)
             other.note_elsewhere(source, ledger, events, known)
 

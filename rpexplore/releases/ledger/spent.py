@@ -5,10 +5,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from rpexplore.common.json_fields import FieldError, loads
 from rpexplore.common.numbers import Exact
-from rpexplore.common.text import rounded
+from rpexplore.common.text import joined, rounded
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions
@@ -22,6 +23,8 @@ _CLAIMED_AT = "1e-6"  # the δ near which such a claim is about the best
 # Behind the privacy unit of runs whose neighbours replace records: units of older runs have none.
 _REPLACED = "; neighbours replace records"
 _KEEPING = "; neighbours keep the exact totals "  # behind it these, as JSON
+_WITHIN = "; neighbours replace records within "  # behind it universes and exact totals, as JSON
+_DIGITS_OF_AREAS = 12  # of the SHA-256 of areas whose numbers of records are exact
 
 
 def total_of(amounts: Iterable[Fraction]) -> Fraction:
@@ -121,25 +124,29 @@ class Spent:
 class Neighbours:
     """How data sets differ that runs must hardly tell apart.
 
-    kind   "add-remove" or "replace"
-    exact  the totals that stay, as in a `Budget`
+    kind    "add-remove" or "replace"
+    exact   the totals that stay, as in a `Budget`; of areas with what tells these from others
+    within  the universes of plans, where records are replaced: a replaced record stays within each,
+            or outside, as how many records are within is public
     """
 
     kind: str = ADD_REMOVE
     exact: tuple[tuple[str, ...], ...] = ()
+    within: tuple[str, ...] = ()
 
     @classmethod
     def common(cls, kinds: Sequence["Neighbours"]) -> "Neighbours":
         """What runs of all these kinds promise something about.
 
         A replaced record is one removed and one added, but not the other way round. A change that
-        keeps more totals keeps fewer, too.
+        keeps more totals, or stays within more universes, keeps fewer, too.
         """
         if len(set(kinds)) == 1:
             return kinds[0]
         totals = tuple(sorted({total for one in kinds for total in one.exact}))
+        within = tuple(sorted({condition for one in kinds for condition in one.within}))
         replaces = totals or any(one.kind == REPLACE for one in kinds)
-        return cls(REPLACE if replaces else ADD_REMOVE, totals)
+        return cls(REPLACE if replaces else ADD_REMOVE, totals, within)
 
     def n_changes_of(self, kind: "Neighbours") -> int:
         """How many changes of another kind one of these is, at most.
@@ -156,9 +163,14 @@ class Neighbours:
         return total_of(rho * self.n_changes_of(kind) ** 2 for kind, rho in spent if rho)
 
     @classmethod
-    def by(cls, budget: Budget) -> "Neighbours":
-        """Those of a budget."""
-        return cls(budget.neighbours, budget.exact)
+    def by(cls, plan: Plan | PartPlan) -> "Neighbours":
+        """Those of a plan."""
+        budget = plan.budget
+        if not budget.replaces:
+            return cls()
+        plan = Plan.of(plan)
+        within = () if plan.universe is None else (plan.universe.text,)
+        return cls(REPLACE, _told_apart(plan, budget.exact), within)
 
     @classmethod
     def of(cls, unit: str) -> "Neighbours":
@@ -168,6 +180,9 @@ class Neighbours:
         and so is a unit with the name of an attribute that reads like what is behind units.
         """
         # Units with the name of an attribute in them, which may be any, do not end as JSON does.
+        _, _, kept = unit.partition(_WITHIN)
+        if (both := _lists_of_names(kept)) and len(both) == 2 and both[0]:
+            return cls(REPLACE, both[1], both[0])
         _, _, totals = unit.partition(_KEEPING)
         if exact := _exact_totals(totals):
             return cls(REPLACE, exact)
@@ -176,6 +191,8 @@ class Neighbours:
     @property
     def suffix(self) -> str:
         """What they add to a unit, as an event holds it; "" for the usual ones."""
+        if self.within:
+            return f"{_WITHIN}{json.dumps([self.within, self.exact], ensure_ascii=False)}"
         if self.exact:
             return f"{_KEEPING}{json.dumps(self.exact, ensure_ascii=False)}"
         return _REPLACED if self.kind == REPLACE else ""
@@ -189,23 +206,31 @@ class Neighbours:
     def does(self) -> str:
         """What they do, behind "that"."""
         if self.exact:
-            return f"keep the exact totals of {exact_totals_text(self.exact)}"
-        return "replace a record" if self.kind == REPLACE else "add or remove a record"
+            return f"keep the exact totals of {exact_totals_text(self.exact)}{self.where}"
+        if self.kind == REPLACE:
+            return f"replace a record{self.where}"
+        return "add or remove a record"
 
     @property
     def change(self) -> str:
         """One change, in a list of what was spent: "for one record, replaced"."""
         if self.exact:
-            return f"for one record, around the exact totals of {exact_totals_text(self.exact)}"
-        return "for one record, replaced" if self.kind == REPLACE else "for one record"
+            totals = exact_totals_text(self.exact)
+            return f"for one record, around the exact totals of {totals}{self.where}"
+        return f"for one record, replaced{self.where}" if self.kind == REPLACE else "for one record"
+
+    @property
+    def where(self) -> str:
+        """Where a replaced record stays; "" if there is no universe."""
+        return f" within or outside of {joined([*self.within])}" if self.within else ""
 
 
 ADDED_OR_REMOVED = Neighbours()
 
 
-def noted_unit(budget: Budget) -> str:
+def noted_unit(plan: Plan | PartPlan) -> str:
     """The privacy unit of a run as its event holds it, with the neighbours that are not usual."""
-    return budget.unit + Neighbours.by(budget).suffix
+    return plan.budget.unit + Neighbours.by(plan).suffix
 
 
 def _exact_totals(text: str) -> tuple[tuple[str, ...], ...] | None:
@@ -219,3 +244,33 @@ def _exact_totals(text: str) -> tuple[tuple[str, ...], ...] | None:
     if not names or not all(isinstance(name, str) for name in names):
         return None
     return tuple(map(tuple, totals))
+
+
+def _lists_of_names(text: str) -> tuple[Any, ...] | None:
+    """Universes and exact totals that `Neighbours.suffix` wrote as JSON; None for another text."""
+    try:
+        within, exact = loads(text)
+    except (FieldError, TypeError, ValueError):
+        return None
+    if not (isinstance(within, list) and all(isinstance(one, str) for one in within)):
+        return None
+    totals = _exact_totals(json.dumps(exact)) if exact else ()
+    return None if totals is None else (tuple(within), totals)
+
+
+def _told_apart(plan: Plan, exact: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """Exact totals, with numbers of records of areas as those of this plan's areas.
+
+    Other lists of areas can have levels of the same name.
+    """
+    if not exact or plan.part("areas") is None:
+        return exact
+    from rpexplore.planning.areas.area_plan import AreaPlan  # which few runs need
+    from rpexplore.planning.areas.exact_in_areas import OF_AREAS
+
+    areas = plan.part("areas")
+    assert isinstance(areas, AreaPlan)
+    of_these = f" of areas {areas.workload.tree.sha256[:_DIGITS_OF_AREAS]}"
+    return tuple(
+        tuple(name + of_these * name.startswith(OF_AREAS) for name in total) for total in exact
+    )
