@@ -218,7 +218,6 @@ class ChargedRun:
             "unknown_values": dict(options.unknown_values),
             **({"missing_values": dict(options.missing_values)} if options.missing_values else {}),
             "person_rule": options.person_rule.text if options.person_rule else "",
-            **({"positions": dict(self.positions)} if self.positions else {}),
         }
 
     @property

@@ -19,7 +19,7 @@ HOSTILE = [
     "a",
     "b",
     "{braces} %s \\n",
-    "naïve 名前 \u202eabc",
+    "naïve 名前 abc",
 ]
 HOSTILE_VALUES = ("line\nbreak", 'q"q', "c,c", "'''", '"""', "\\", "x\r\n", " blank ", "{x}")
 

@@ -7,7 +7,7 @@ import stat
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -373,7 +373,8 @@ class FileSource(BatchSource):
             )
         _, sizes, times, _, _ = zip(*seen, strict=True)
         modified = datetime.fromtimestamp(max(times) / 1e9, UTC).isoformat(timespec="seconds")
-        layout = None if self.layout is None else asdict(self.layout)
+        # The positions, and not what their file is called.
+        layout = None if self.layout is None else asdict(replace(self.layout, stated={}))
         detail, lasting = (
             hashlib.sha256(json.dumps([files, self.encoding, layout]).encode()).hexdigest()
             for files in (seen, [file[:3] for file in seen])
