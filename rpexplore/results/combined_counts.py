@@ -22,7 +22,10 @@ from rpexplore.workload.query_list import MAX_ATOMS, MAX_CELLS, QueryList
 # Release i measured R_i x + noise of variance γ_i² each. With A the rows R_i / γ_i of all releases,
 # and b what they measured, in units of γ_i, the best linear unbiased answers to W x are D b with
 # D = W A⁺ (Gauss–Markov; of all D with D A = W it has the shortest rows), and query i has the
-# variance ‖D_i‖². Where all releases measured the same rows, their precisions add.
+# variance ‖D_i‖². Where all releases measured the same rows, their precisions add. Where neighbours
+# replace a record, rows that count all cells alike are measured without noise: with the number of
+# records N known, D A + c 1ᵀ = W for any c will do, so that D is (W P)(A P)⁺ with P = I − 11ᵀ/n, of
+# the rows with noise, and c N is added.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,17 +130,41 @@ class CombinedCounts(OwnCounts):
             read_measurements(release.folder("counts"), plan) / np.sqrt(float(plan.gamma_squared))
             for release, plan in zip(self.releases, self._plans, strict=True)
         ]
-        answers = self._decoding @ np.concatenate(measured)
+        numbers = np.concatenate(measured)
+        answers = self._decoding @ numbers
+        coefficients = self.queries.coefficients
+        if np.any(self._are_exact) and np.any(public := np.ptp(coefficients, axis=1) == 0):
+            row = int(np.argmax(self._are_exact))
+            n_records = round(float(numbers[row] / self._measured_rows[row, 0]))
+            answers[public] = coefficients[public, 0] * n_records
         return rows_of_counts(self.queries, answers, self.standard_errors)
 
     @cached_property
     def standard_errors(self) -> np.ndarray:
         """Of each answer, exact: float64[n_queries]."""
-        return np.sqrt(np.sum(self._decoding**2, axis=1))
+        return np.sqrt(np.sum(self.noise_rows**2, axis=1))
 
     @property
     def noise_rows(self) -> np.ndarray:
-        return self._decoding
+        return np.where(self._are_exact, 0.0, self._decoding)
+
+    @cached_property
+    def _are_exact(self) -> np.ndarray:
+        """Which measurements have no noise, those of all records alike: bool[n_measured]."""
+        return np.concatenate(
+            [plan.strategy.is_same & plan.budget.replaces for plan in self._plans]
+        )
+
+    @cached_property
+    def _measured_rows(self) -> np.ndarray:
+        """A, float64[n_measured, n_cells], also of what has no noise."""
+        return np.concatenate(
+            [
+                self._on_all_cells(index, plan.strategy.integers)
+                / np.sqrt(float(plan.gamma_squared))
+                for index, plan in enumerate(self._plans)
+            ]
+        )
 
     @cached_property
     def _plans(self) -> list[QueryPlan]:
@@ -167,16 +194,24 @@ class CombinedCounts(OwnCounts):
     @cached_property
     def _decoding(self) -> np.ndarray:
         """D, float64[n_queries, n_measured]."""
-        coefficients = self.queries.coefficients
-        rows = [
-            self._on_all_cells(index, plan.strategy.integers) / np.sqrt(float(plan.gamma_squared))
-            for index, plan in enumerate(self._plans)
-        ]
-        matrix = np.concatenate(rows)
+        coefficients, matrix, exact = (
+            self.queries.coefficients,
+            self._measured_rows,
+            self._are_exact,
+        )
+        wanted, noisy = coefficients, matrix
+        if np.any(exact):  # P, and for what has no noise nothing that is averaged
+            noisy = np.where(exact[:, None], 0.0, matrix - matrix.mean(axis=1, keepdims=True))
+            wanted = coefficients - coefficients.mean(axis=1, keepdims=True)
+            wanted[np.ptp(coefficients, axis=1) == 0] = 0
         with one_thread():
-            left, values, right = np.linalg.svd(matrix, full_matrices=False)
+            left, values, right = np.linalg.svd(noisy, full_matrices=False)
             kept = values > values[0] * max(matrix.shape) * np.finfo(float).eps
-            found = (coefficients @ right[kept].T / values[kept]) @ left[:, kept].T
+            found = (wanted @ right[kept].T / values[kept]) @ left[:, kept].T
+            if np.any(exact):
+                row = int(np.argmax(exact))
+                found[:, exact] = 0
+                found[:, row] = np.mean(coefficients - found @ matrix, axis=1) / matrix[row, 0]
             off = np.max(np.abs(found @ matrix - coefficients), axis=1)
         # As a plan is checked: unbiased to as many digits.
         if not np.all(off <= DECODING_TOLERANCE * np.max(np.abs(coefficients), axis=1)):

@@ -203,3 +203,34 @@ def test_parts_go_with_their_like_and_others_are_taken_over(tmp_path):
     (tmp_path / "both" / "sources" / "01" / "counts" / "measurements.parquet").write_bytes(b"")
     with pytest.raises(ReleaseError, match="missing or was changed"):
         load_combined(tmp_path / "both")
+
+
+def test_the_number_of_records_stays_exact_where_neighbours_replace_a_record(tmp_path):
+    """And helps the others: as least squares over what keeps it."""
+    domain = rp.Domain.from_sizes({"a": 3})
+    lists = [[[1, 1, 1], [1, 0, 0]], [[2, 2, 2], [0, 1, 1], [0, 0, 1]]]
+    names = [["all", "first"], ["twice", "others", "last"]]
+    (tmp_path / "a.csv").write_text("a\n" + "0\n" * 5 + "1\n" * 4 + "2\n" * 3)
+    done = []
+    for number, (rows, called) in enumerate(zip(lists, names, strict=True)):
+        queries = QueryList(domain, np.array(rows), tuple(called), np.full(len(rows), 5.0))
+        budget = rp.Budget(rho=Fraction(number + 1, 10), neighbours="replace")
+        plan = rp.plan(rp.Request(counts=queries, budget=budget))
+        done.append(rp.release(plan, tmp_path / "a.csv", tmp_path / str(number)))
+    combined = rp.combine(*done).part("counts")
+    table = combined.cells().to_pandas().set_index("name")
+    assert table.loc["all", ["answer", "standard_error"]].tolist() == [12, 0]
+    assert table.loc["twice", ["answer", "standard_error"]].tolist() == [24, 0]
+    parts = [one.plan.part("counts") for one in done]
+    matrix = np.concatenate([p.strategy.integers / np.sqrt(float(p.gamma_squared)) for p in parts])
+    exact = np.ptp(matrix, axis=1) == 0
+    assert np.any(exact)
+    # In the two directions that keep the number of records.
+    free = np.array([[1, -1, 0], [0, 1, -1]]).T
+    noisy = matrix[~exact] @ free
+    covariance = free @ np.linalg.inv(noisy.T @ noisy) @ free.T
+    queries = combined.queries
+    wanted = np.sqrt(
+        np.einsum("ij,jk,ik->i", queries.coefficients, covariance, queries.coefficients)
+    )
+    np.testing.assert_allclose(combined.standard_errors, wanted, rtol=1e-9, atol=1e-12)
