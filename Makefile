@@ -35,8 +35,8 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --d
 test: $(VENV)/.installed-dev  ## set up and run all tests but the nightly ones
 	@$(PYTEST) -m "not nightly"
 
-# By hand, for nights and before a version; too long for .ci/run: whole grids, and thirty times as
-# many examples of each property.
+# By hand, for nights and before a version; too long for .ci/run: whole grids, and a hundred times
+# as many examples of each property.
 test-all: $(VENV)/.installed-dev test-lowest  ## run all tests, with many more examples
 	@RPEXPLORE_TEST_PROFILE=nightly $(PYTEST)
 
