@@ -116,14 +116,12 @@ def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
     """Raise `PlanError` for parts of which it is not known what replacing a record costs."""
     if "rounds" in kinds:
         refuse_without_panel(budget, kinds)
-    of_tables = [kind for kind in kinds if kind in ("tables", "areas")]
-    others = [TITLES[kind].lower() for kind in kinds if kind not in of_tables[:1]]
-    if budget.exact and others:
+    if budget.exact and (len(kinds) > 1 or {*kinds} - {"tables", "areas"}):
         raise PlanError(
             f"Exact totals ({budget.exact_text}) go with plans of tables alone, or of tables in "
-            f"areas alone, and not with {joined(others)}, as exchanges of values between two "
-            "records are charged only there; leave the exact totals out, or make a plan of "
-            f"{'one of these' if len(of_tables) > 1 else 'the tables'} alone."
+            "areas alone: what an exchange of values between two records costs in plans of "
+            f"{joined([TITLES[kind].lower() for kind in kinds])} is not known here. Leave the "
+            "exact totals out, or make a plan of one kind of these tables."
         )
     others = [TITLES[kind].lower() for kind in kinds if kind == "rounds"]
     if budget.replaces and others:
