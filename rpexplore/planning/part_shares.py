@@ -60,7 +60,8 @@ def certificate_of_parts(parts: Sequence[PartPlan], budget: Budget) -> Certifica
         bounds.append(found[1] * float(part.budget.privacy_cost))  # at a privacy cost of 1
     return Certificate(
         p_norm(np.array(values), loss.power),
-        _best(np.array(bounds), loss.power) / float(budget.privacy_cost),
+        # The smallest norm of bounds / c_i for shares c_i that sum to 1.
+        p_norm(np.array(bounds), _exponent(loss.power)) / float(budget.privacy_cost),
         np.empty(0),
     )
 
@@ -209,11 +210,6 @@ def stated_shares(shares: Mapping[str, Exact], kinds: Sequence[str]) -> dict[str
             f"Shares must be above 0 and sum to exactly 1, got {listed}, in all {total}; {remedy}."
         )
     return {kind: exact[kind] for kind in kinds}
-
-
-def _best(values: np.ndarray, power: float) -> float:
-    """The smallest norm of values / c_i for shares c_i that sum to 1."""
-    return p_norm(values, _exponent(power))
 
 
 def _exponent(power: float) -> float:

@@ -170,7 +170,7 @@ def combine(
             release
             for reader in readers
             if reader.kind == kind
-            for release in _measured_releases(reader)
+            for release in (reader.releases if reader.made_of else [MeasuredRelease.of(reader)])
         ]
         for kind in _MAKERS
     }
@@ -256,10 +256,6 @@ def _refuse_other_readings(
                         f"{name!r} in {sources[0].name!r} and as {value!r} in {others[0].name!r}; "
                         "combine only releases that count values alike."
                     )
-
-
-def _measured_releases(part: Any) -> Sequence[MeasuredRelease]:
-    return part.releases if part.made_of else [MeasuredRelease.of(part)]
 
 
 def _release_ids(part: PartReader) -> list[ReleaseId]:
