@@ -124,6 +124,20 @@ def open_project(session, project, key):
     session.run()
 
 
+def test_what_is_typed_for_a_release_belongs_to_its_project(app, records, tmp_path):
+    session = set_up(app("release"), records, tmp_path / "out")
+    session.text_input(key="limit").set_value("0.5").run()
+    project, key = session.project, session.session_state["autosave key"]
+    open_project(session, Project((session.scenario.replaced(name="Another"),)), "1" * 32)
+    assert session.radio(key="source").value == "The sample data"
+    assert session.text_input(key="output").value.startswith("releases/household-")
+    assert not session.text_input(key="limit").value
+    open_project(session, project, key)
+    assert session.text_input(key="data path").value == str(records)
+    assert session.text_input(key="output").value == str(tmp_path / "out")
+    assert session.text_input(key="limit").value == "0.5"
+
+
 def test_a_strange_value_is_on_the_screen_only(app, records, tmp_path, capfd):
     records.write_text(records.read_text().replace("Village", "Secretplace", 1))
     session = set_up(app("release"), records, tmp_path / "out")
