@@ -33,6 +33,7 @@ from rpexplore.data.source import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import MEANS, RELEASED, frame_of
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.mechanism.asked_levels import least_noisy_query
 from rpexplore.planning.mechanism.reconstruction import (
     Where,
     contribution,
@@ -282,16 +283,21 @@ class TableRelease(PartRelease[TablePlan]):
         Args:
             attributes: Names of the attributes of a table; those of `where` if none is named.
             where: Attribute name -> its values as a text ("18..24"), or a number for each of its
-                values. What it leaves out is summed over.
+                values. What it leaves out is summed over. An attribute that tables have at a level
+                is answered from its groups, if they tell what is asked.
 
         Returns:
             Value and exact standard error, with all covariances of what is added up.
 
         Raises:
             WorkloadError: If no table has these attributes together (a model may answer then, by
-                `rpexplore.Questions`), or numbers do not fit.
+                `rpexplore.Questions`), the groups that they have do not tell it, or numbers do
+                not fit.
             DomainError: For an unknown attribute, or a text that names no values.
         """
+        if not attributes:
+            noise_of = self.plan.marginal_noise
+            where = least_noisy_query(self.domain, where or {}, self.table_names, noise_of)
         indices = query_attributes(self.domain, attributes, where)
         return self._estimate(indices).answer(where or {})
 

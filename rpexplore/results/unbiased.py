@@ -19,6 +19,7 @@ from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation.table_map import ArrayStore, subsets
+from rpexplore.planning.mechanism.asked_levels import least_noisy_query
 from rpexplore.planning.mechanism.reconstruction import (
     MarginalNoise,
     Where,
@@ -358,6 +359,10 @@ class Estimates(PartReader):
 
     def answer(self, *attributes: AttributeSet, where: Where | None = None) -> Answer:
         """The noisy answer to a product query on a table, as `Release.answer`."""
+        if not attributes:
+            where = least_noisy_query(
+                self.domain, where or {}, self.table_names, lambda own: self._estimate(own).noise
+            )
         indices = query_attributes(self.domain, attributes, where)
         return self._estimate(indices).answer(where or {})
 

@@ -106,6 +106,13 @@ def test_every_table_has_a_square_or_a_bar_with_its_forecast(app, small):
     shown = squares_of(session)
     assert "age × sex × region" in shown
     assert all("sex" in title for title in shown)
+    row = made.by_order().set_index("attributes").loc["3 attributes"]
+    low, median, high = (round(row[f"meeting_{end}"]) for end in ("low", "median", "high"))
+    met = f"{median}" if low == high else f"{median} ({low} to {high})"
+    three_way = people[people.index.str.count("×") == 2]
+    assert f"{met} of {len(three_way)} meet the rule. The worst: {three_way.idxmin()}." in plain(
+        session.texts("caption")
+    )
 
 
 def test_a_rule_is_kept_by_the_plan_and_met_at_the_budget_of_its_button(app, small):
