@@ -364,7 +364,15 @@ class Forecast:
 
         part, drawn = self.tables_of_plan, self._drawn
         return suggestions(
-            part, drawn, self.limit, self.share, tables, most, self.survey, on_progress
+            part,
+            drawn,
+            self.limit,
+            self.share,
+            tables,
+            most,
+            self.survey,
+            self.noun,
+            on_progress,
         )
 
     def to_json(self) -> dict[str, Any]:

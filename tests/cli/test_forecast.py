@@ -28,6 +28,13 @@ def test_a_forecast_is_printed_as_json_and_written_as_csv(tmp_path, monkeypatch)
     text = program.done(*asked)
     assert "Tables that meet" in text
     assert "… and" not in text
+    assert "people in good cells" in text
+    strict = ("suggest", *asked[1:4], "--limit", "0.001", "--tables", "1")
+    for verb in (asked, strict, ("show", "plan.json", "--expected", "sex.csv")):
+        own = program.done(*verb, "--record-noun", "stays").lower()
+        assert "stays in good cells" in own
+        assert "people" not in own
+    assert "Stays by sex" in program.done(*asked, "--record-noun", "stays")
     assert "… and 3 more: --tables 4 shows all" in program.done(*asked, "--tables", "1")
     assert "1,000 records, and 1 public table: sex.csv" in text
     survey = ("--design-effect", "1.8", "--design-effect", "job,sex=2.1")
