@@ -14,7 +14,7 @@ from rpexplore.data.source import own_names, place_in_name
 from rpexplore.errors import LedgerError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
-from rpexplore.privacy.budget import exact_totals_text
+from rpexplore.privacy.budget import REPLACE, exact_totals_text
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.privacy.discrete_noise import GaussianClaim
 from rpexplore.releases.approvals import ApprovalDemand, demand_as_noted
@@ -418,6 +418,7 @@ def account_of_names(
     account, entries = Account(names[0], known), {}
     # All names of an event are known, or none is.
     own = {event.id for event in events if event.content.get("names", ("",))[0] in known}
+    counted = _Counted([event for event in events if event.id in own], names)
     limits, demands = bounds_of([event for event in events if event.id in own])
     for event in events:
         content = event.content
@@ -441,13 +442,16 @@ def account_of_names(
                 record_rho=rho,
                 state="started",
                 claim=claim,
-                kind=Neighbours.of(content["unit"]),
+                kind=counted.kind_of(event),
                 **facts,
             )
         elif event.kind == "elsewhere":
             noted = Elsewhere(content["ledger"], content.get("ledger_id"))
             before = [one.known for one in account.elsewhere if one == noted] or [KnownBounds()]
-            noted = replace(noted, known=KnownBounds.read(content, before[-1]))
+            known_there = KnownBounds.read(content, before[-1])
+            if "unit" in content:
+                known_there = replace(known_there, neighbours=counted.kind_of(event))
+            noted = replace(noted, known=known_there)
             # It is noted before its first entry, and again when it is known by that.
             others = [
                 one
@@ -461,7 +465,7 @@ def account_of_names(
                 amount_of(content["record_rho"] or "0"),
                 content["user"],
                 content["noted"],
-                Neighbours.of(content.get("unit", "")),
+                counted.kind_of(event),
             )
             account = replace(
                 account,
@@ -489,6 +493,31 @@ def _connected(
             if places.meet(_places_of_event(folder, others)):
                 known.update(others)
     return frozenset(known)
+
+
+class _Counted:
+    """What the runs of an account have counted: its records themselves, or others around or within.
+
+    How many records are in each is public where records are replaced, so that their kinds differ.
+    """
+
+    def __init__(self, events: Sequence[Event], names: Sequence[str]) -> None:
+        """Of the events of the account of these names."""
+        self._own, n_known = set(own_names(names)), 0
+        sets = [own_names(event.content["names"]) for event in events]
+        while n_known < len(self._own):  # a file has another name after a move
+            n_known = len(self._own)
+            self._own.update(*(others for others in sets if not self._own.isdisjoint(others)))
+
+    def kind_of(self, event: Event) -> Neighbours:
+        """The neighbours that the ρ of an event is for, as seen from the account's records."""
+        kind, others = (
+            Neighbours.of(event.content.get("unit", "")),
+            own_names(event.content["names"]),
+        )
+        if kind.kind != REPLACE or not self._own.isdisjoint(others):
+            return kind
+        return replace(kind, counted=tuple(sorted({*kind.counted, others[0]})))
 
 
 class Places:
@@ -579,6 +608,9 @@ def check_neighbours(account: Account, plan: Plan | PartPlan) -> None:
             "Accounts of several kinds came together here, so that no run can follow; release "
             "records apart that have runs of one kind."
         )
+    elif others[0].counted:
+        names = joined(list(map(repr, others[0].counted)))
+        remedy = f"Release {names} as before, whose number of records is public."
     elif others[0].within != own.within:
         remedy = "Plan with the same condition (--where), or none, and neighbours as before."
     elif others[0].exact or own.exact:

@@ -23,7 +23,7 @@ _CLAIMED_AT = "1e-6"  # the δ near which such a claim is about the best
 # Behind the privacy unit of runs whose neighbours replace records: units of older runs have none.
 _REPLACED = "; neighbours replace records"
 _KEEPING = "; neighbours keep the exact totals "  # behind it these, as JSON
-_WITHIN = "; neighbours replace records within "  # behind it universes and exact totals, as JSON
+_WITHIN = "; neighbours replace records within "  # behind it three lists of names, as JSON
 _DIGITS_OF_AREAS = 12  # of the SHA-256 of areas whose numbers of records are exact
 
 
@@ -124,29 +124,33 @@ class Spent:
 class Neighbours:
     """How data sets differ that runs must hardly tell apart.
 
-    kind    "add-remove" or "replace"
-    exact   the totals that stay, as in a `Budget`; of areas with what tells these from others
-    within  the universes of plans, where records are replaced: a replaced record stays within each,
-            or outside, as how many records are within is public
+    kind     "add-remove" or "replace"
+    exact    the totals that stay, as in a `Budget`; of areas with what tells these from others
+    within   the universes of plans, where records are replaced: a replaced record stays within
+             each, or outside, as how many records are within is public
+    counted  the names of what runs have counted other than the records of their account, which may
+             be a view of that table, or a folder around the file: a replaced record stays likewise
     """
 
     kind: str = ADD_REMOVE
     exact: tuple[tuple[str, ...], ...] = ()
     within: tuple[str, ...] = ()
+    counted: tuple[str, ...] = ()
 
     @classmethod
     def common(cls, kinds: Sequence["Neighbours"]) -> "Neighbours":
         """What runs of all these kinds promise something about.
 
         A replaced record is one removed and one added, but not the other way round. A change that
-        keeps more totals, or stays within more universes, keeps fewer, too.
+        keeps more totals, or stays within more universes and files, keeps fewer, too.
         """
         if len(set(kinds)) == 1:
             return kinds[0]
         totals = tuple(sorted({total for one in kinds for total in one.exact}))
         within = tuple(sorted({condition for one in kinds for condition in one.within}))
+        counted = tuple(sorted({name for one in kinds for name in one.counted}))
         replaces = totals or any(one.kind == REPLACE for one in kinds)
-        return cls(REPLACE if replaces else ADD_REMOVE, totals, within)
+        return cls(REPLACE if replaces else ADD_REMOVE, totals, within, counted)
 
     def n_changes_of(self, kind: "Neighbours") -> int:
         """How many changes of another kind one of these is, at most.
@@ -181,8 +185,8 @@ class Neighbours:
         """
         # Units with the name of an attribute in them, which may be any, do not end as JSON does.
         _, _, kept = unit.partition(_WITHIN)
-        if (both := _lists_of_names(kept)) and len(both) == 2 and both[0]:
-            return cls(REPLACE, both[1], both[0])
+        if lists := _lists_of_names(kept):
+            return cls(REPLACE, *lists)
         _, _, totals = unit.partition(_KEEPING)
         if exact := _exact_totals(totals):
             return cls(REPLACE, exact)
@@ -191,8 +195,9 @@ class Neighbours:
     @property
     def suffix(self) -> str:
         """What they add to a unit, as an event holds it; "" for the usual ones."""
-        if self.within:
-            return f"{_WITHIN}{json.dumps([self.within, self.exact], ensure_ascii=False)}"
+        if self.within or self.counted:
+            lists = [self.within, self.exact, *([self.counted] if self.counted else [])]
+            return f"{_WITHIN}{json.dumps(lists, ensure_ascii=False)}"
         if self.exact:
             return f"{_KEEPING}{json.dumps(self.exact, ensure_ascii=False)}"
         return _REPLACED if self.kind == REPLACE else ""
@@ -221,8 +226,9 @@ class Neighbours:
 
     @property
     def where(self) -> str:
-        """Where a replaced record stays; "" if there is no universe."""
-        return f" within or outside of {joined([*self.within])}" if self.within else ""
+        """Where a replaced record stays, beside its account; "" for nothing."""
+        places = [*self.within, *map(repr, self.counted)]
+        return f" within or outside of {joined(places)}" if places else ""
 
 
 ADDED_OR_REMOVED = Neighbours()
@@ -247,15 +253,23 @@ def _exact_totals(text: str) -> tuple[tuple[str, ...], ...] | None:
 
 
 def _lists_of_names(text: str) -> tuple[Any, ...] | None:
-    """Universes and exact totals that `Neighbours.suffix` wrote as JSON; None for another text."""
+    """Exact totals, universes and what was counted, of the JSON that `Neighbours.suffix` wrote.
+
+    None for another text.
+    """
     try:
-        within, exact = loads(text)
+        within, exact, *rest = loads(text)
     except (FieldError, TypeError, ValueError):
         return None
-    if not (isinstance(within, list) and all(isinstance(one, str) for one in within)):
+    counted = rest[0] if rest else []
+    names = [within, counted, *rest[1:]]
+    is_written = all(isinstance(one, list) for one in names) and len(names) == 2
+    if not (is_written and all(isinstance(one, str) for one in (*within, *counted))):
         return None
     totals = _exact_totals(json.dumps(exact)) if exact else ()
-    return None if totals is None else (tuple(within), totals)
+    if totals is None or not (within or counted):
+        return None
+    return totals, tuple(within), tuple(counted)
 
 
 def _told_apart(plan: Plan, exact: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:

@@ -209,8 +209,8 @@ def test_it_holds_no_row_count(in_file, data):
     connection.close()
     # Hexadecimal digits of hashes and ids, and of the folder, may hold any number by chance.
     text = re.sub(r"[0-9a-f]{32,}", "", dump.replace(str(ledger.path.parent), ""))
-    for private in ("7654", "7655"):
-        assert private not in text
+    # Moments and numbers of files have these digits in longer ones, now and then.
+    assert not re.search(r"\b765[45]\b", text)
     assert PLAN.sha256 in dump
     assert str(data.stat().st_size) in dump
 
