@@ -194,6 +194,13 @@ def suggest(
         refuse_existing(out, force)
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
+        if plan.part("tables") is None:
+            raise RpexploreError(
+                "Changes are suggested for noisy tables, and this plan has none. “rpexplore "
+                "forecast” says what its parts miss, in areas level by level; then plan anew with "
+                "a coarser level of areas (--table county,age instead of municipality,age), a "
+                "coarser level of an attribute (--table county,age@five-year), or more budget."
+            )
         named = [table_from_text(plan.domain, text) for text in table or ()]
         survey = given.survey(plan.domain)
     part = plan.part("tables")

@@ -161,7 +161,7 @@ def combine(
     marginals = list(noisy)
     if not parts and not marginals:
         raise ReleaseError("There is nothing to combine; name a release.")
-    readers = [reader for part in parts for reader in _combinable(part)]
+    readers: list[Any] = [reader for part in parts for reader in _combinable(part)]
     if ledger is not None:
         refuse_other_records(ledger, [each for reader in readers for each in _release_ids(reader)])
     estimates = [Estimates.of(reader) for reader in readers if reader.kind == "tables"]

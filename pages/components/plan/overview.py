@@ -97,7 +97,7 @@ def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> Mark:
     """The tables of a number of attributes; returns the mark of the opened one."""
     workload, third = planned.workload, ""
     listed, n_tables = worst_first(planned, made, order)
-    if made is not None:
+    if made is not None and order > 2:  # of which only some are seen at once
         worst = escaped(title_of(workload, listed[0]))
         st.caption(f"{made.describe_order(order)} meet the rule. The worst: {worst}.")
     names = [workload.domain.names[index] for index in workload.used]

@@ -35,7 +35,7 @@ class ExactMargin:
     def cells(self, codes: np.ndarray) -> np.ndarray:
         """The cell of each record, [n, d]: int64[n]."""
         own = codes[:, list(self.attributes)].T.astype(np.int64)
-        return np.ravel_multi_index(tuple(own), self.counts.shape)
+        return np.asarray(np.ravel_multi_index(tuple(own), self.counts.shape))
 
 
 def in_order(margins: Sequence[ExactMargin]) -> list[ExactMargin]:
