@@ -10,10 +10,10 @@ st.markdown(
     "rpexplore plans a differentially private release before anyone touches the records: the best "
     "noise for all tables together, the accuracy of each table, and a plan that others can verify."
 )
-left, right = st.columns([3, 2], gap="large")
-with left:
-    picture()
-with right:
-    doors()
+with st.container(key="first"):
+    with st.container():
+        picture()
+    with st.container(gap="small"):
+        doors()
 projects()
 gallery()

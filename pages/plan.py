@@ -64,31 +64,32 @@ with st.container(key="controls"):
         cv_limit_input()
         rule_input()
 planned = made = None
-has_whole = sections(current())
-if "tables" not in current().kinds:
-    pass  # the other parts are shown below
-elif missing := current().misses_target:
-    missing_targets_input(missing)
-elif current().misses_required:
-    st.error(
-        "No target is required yet. Give the tables that need it a target on the Tables page, and "
-        "tick “Required” beside it."
-    )
-    st.page_link("pages/workload.py", label="To the tables")
-elif required_targets_can_be_met():
-    planned = plan() if has_whole else None
-if planned is not None:
-    made = forecast(planned)
-    headline(planned, made)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if made is not None:
-            st.caption(
-                f"Forecast from {escaped(made.public_tables.text)}. {escaped(made.survey_text)}",
-                width="stretch",
-            )
-            st.page_link("pages/codebook.py", label="Public tables")
-        proof(planned)
-    targets_met(planned)
+answer, parts = st.container(), st.container()
+with parts:
+    has_whole = sections(current())
+with answer:
+    if "tables" not in current().kinds:
+        pass  # the other parts are shown below
+    elif missing := current().misses_target:
+        missing_targets_input(missing)
+    elif current().misses_required:
+        st.error(
+            "No target is required yet. Give the tables that need it a target on the Tables page, "
+            "and tick “Required” beside it."
+        )
+        st.page_link("pages/workload.py", label="To the tables")
+    elif required_targets_can_be_met():
+        planned = plan() if has_whole else None
+    if planned is not None:
+        made = forecast(planned)
+        headline(planned, made)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            if made is not None:
+                known, survey = escaped(made.public_tables.text), escaped(made.survey_text)
+                st.caption(f"Forecast from {known}. {survey}", width="stretch")
+                st.page_link("pages/codebook.py", label="Public tables")
+            proof(planned)
+        targets_met(planned)
 whole = whole_plan() if has_whole and {*current().kinds} - {"tables"} else None
 if planned is not None or whole is not None:
     of_budget = planned.alone if whole is None and planned is not None else whole

@@ -96,8 +96,9 @@ class RoundsForecast:
         limit: float = CV_LIMIT,
         survey: SurveyDesign | None = None,
         share: float = GOOD_SHARE,
+        noun: str | None = None,
     ) -> "RoundsForecast":
-        """survey: effects of other tables than the plan's are left out."""
+        """survey: effects of other tables than the plan's are left out; noun: as of `Forecast`"""
         unbiased, first = (
             Forecast(
                 tables,
@@ -106,6 +107,7 @@ class RoundsForecast:
                 limit,
                 share,
                 survey=survey and survey.among(tables.workload.tables),
+                noun=noun,
             )
             for tables in (unbiased_alternative(plan), plan.first)
         )

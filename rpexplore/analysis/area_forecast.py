@@ -147,10 +147,11 @@ class AreaForecast:
         rows = []
         for level in self._levels:
             tables = self._of_level(level)
+            kinds = self.areas_of_plan.workload.kinds[self._tree.level_slice(level)]
             rows.append(
                 {
                     "level": self._tree.levels[level],
-                    "areas": self._n_areas(level),
+                    "areas": int(np.sum(kinds >= 0)),
                     "tables": self._n_tables(level),
                     **range_ends("people", _mean_over_tables(tables)),
                     **range_ends("cells", _share_of_cells(tables)),
@@ -294,9 +295,6 @@ class AreaForecast:
 
     def _of_level(self, level: int) -> "list[_Table]":
         return [one for one in self._tables if one.level == level]
-
-    def _n_areas(self, level: int) -> int:
-        return int(np.sum(self.areas_of_plan.workload.kinds[self._tree.level_slice(level)] >= 0))
 
     def _n_tables(self, level: int) -> int:
         """Of all areas of a level, as they are asked for; where some are left out their share."""

@@ -24,6 +24,10 @@ LEFT_OUT = (
     "sums of amounts, weighted counts, tables of too many cells that are not equally accurate, or "
     f"tables by attributes of more than {MOST_CELLS:,} values together"
 )
+NO_FORECAST_OF_SUMS = (
+    "Sums and weighted counts cannot be forecast, as nothing is known of what is summed."
+)
+_NONE_HELD = f"None of the tables can be forecast: they are {LEFT_OUT}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,25 +56,10 @@ class DrawnCounts:
         cls, workload: Workload, public: PublicTables, on_progress: Progress = no_progress
     ) -> "DrawnCounts":
         """Populations, and the counts of the workload's tables in them."""
-        uneven, left_out = _split_by_accuracy(workload, MOST_UNEVEN)
-        # The cells of counts at several levels differ little: many are taken at the root mean
-        # square of their errors. Other bases ask for other things than these counts.
-        identity = np.array([*(basis.is_identity for _, basis in workload.attribute_bases), True])
-        is_count = np.all(identity[workload.attribute_basis_index], axis=1) & ~workload.has_amounts
-        left_out = tuple(place for place in left_out if not is_count[place])
-        is_even, held = np.ones(len(workload), dtype=bool), np.ones(len(workload), dtype=bool)
-        is_even[[*uneven, *left_out]] = False
-        held[list(left_out)] = False
-        known = public.domain.with_levels
-        to_known = [known.position(name) for name in workload.domain.names]
-        tables = tuple(
-            tuple(to_known[index] for index in workload.attribute_indices(place))
-            for place in range(len(workload))
-        )
-        if undrawn := columns_not_drawn(parts_of(public, tables)):
-            held &= [undrawn.isdisjoint(known.columns[list(table)].tolist()) for table in tables]
+        tables = _tables_in(workload, public)
+        is_even, held = _looked_at(workload, public, tables)
         if not np.any(held):
-            raise WorkloadError(f"None of the tables can be forecast: they are {LEFT_OUT}.")
+            raise WorkloadError(_NONE_HELD)
         places = np.flatnonzero(held)
         by_cell = np.flatnonzero(~is_even[places]).tolist()
         chosen = [tables[place] for place in places.tolist()]
@@ -153,6 +142,43 @@ class DrawnCounts:
             own = CountsOfTables(tables, np.sort(np.concatenate(filled), axis=2), True, ascend=True)
             joined.append((own, np.concatenate([places for _, places in alike])))
         return joined
+
+
+def why_none_drawn(workload: Workload, public: PublicTables) -> str:
+    """Why none of the tables can be forecast, in a sentence; "" if some can."""
+    if workload.has_amounts.all():
+        return NO_FORECAST_OF_SUMS
+    _, held = _looked_at(workload, public, _tables_in(workload, public))
+    return "" if np.any(held) else _NONE_HELD
+
+
+def _tables_in(workload: Workload, public: PublicTables) -> tuple[AttributeIndices, ...]:
+    """The attributes of each table in the domain of the public tables, with all levels."""
+    known = public.domain.with_levels
+    to_known = [known.position(name) for name in workload.domain.names]
+    return tuple(
+        tuple(to_known[index] for index in workload.attribute_indices(place))
+        for place in range(len(workload))
+    )
+
+
+def _looked_at(
+    workload: Workload, public: PublicTables, tables: tuple[AttributeIndices, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whether cells of each table are equally accurate, and whether it is drawn: bool[n_tables]."""
+    uneven, left_out = _split_by_accuracy(workload, MOST_UNEVEN)
+    # The cells of counts at several levels differ little: many are taken at the root mean
+    # square of their errors. Other bases ask for other things than these counts.
+    identity = np.array([*(basis.is_identity for _, basis in workload.attribute_bases), True])
+    is_count = np.all(identity[workload.attribute_basis_index], axis=1) & ~workload.has_amounts
+    left_out = tuple(place for place in left_out if not is_count[place])
+    is_even, held = np.ones(len(workload), dtype=bool), np.ones(len(workload), dtype=bool)
+    is_even[[*uneven, *left_out]] = False
+    held[list(left_out)] = False
+    columns = public.domain.with_levels.columns
+    if undrawn := columns_not_drawn(parts_of(public, tables)):
+        held &= [undrawn.isdisjoint(columns[list(table)].tolist()) for table in tables]
+    return is_even, held
 
 
 def columns_not_drawn(parts: Iterable[Connected]) -> set[int]:

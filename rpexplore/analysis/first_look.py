@@ -54,9 +54,9 @@ def first_look(epsilon: float) -> FirstLook:
     noun = _example().record_noun
     sentence = (
         f"At ε = {epsilon:g}, {describe_share(counts[is_good].sum() / counts.sum())} of the {noun} "
-        f"are in cells that are good enough to publish: {is_good.sum():,} of {cv.size:,} cells of "
-        f"this table, one of the {len(plan.workload):,} of an example. Invented {noun}, by age and "
-        "diagnosis."
+        f"are in cells that are good enough to publish: {is_good.sum():,} of these "
+        f"{cv.size:,} cells. The {noun} are invented, here by age and diagnosis; the plan of this "
+        f"example has {len(plan.workload):,} tables."
     )
     down, across = (plan.domain[name].labels() for name in _TABLE)
     return FirstLook(tuple(down), tuple(across), counts, cv, sentence)

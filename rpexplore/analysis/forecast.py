@@ -165,6 +165,12 @@ class Forecast:
         """How many tables meet the rules; without any, have `share` of people in good cells."""
         return Range.of(self._meet[self.judged].sum(axis=0).astype(float))
 
+    def describe_order(self, order: int) -> str:
+        """How many tables of a number of attributes meet the rules: "72 (39 to 102) of 120"."""
+        chosen = self.judged & (self._accuracy.workload.orders == order)
+        meeting = Range.of(self._meet[chosen].sum(axis=0).astype(float))
+        return f"{meeting.text(lambda value: f'{round(value):,}')} of {int(chosen.sum()):,}"
+
     @cached_property
     def judged(self) -> np.ndarray:
         """Which tables are judged: those that the rules are about, bool[n_tables]."""
@@ -358,7 +364,15 @@ class Forecast:
 
         part, drawn = self.tables_of_plan, self._drawn
         return suggestions(
-            part, drawn, self.limit, self.share, tables, most, self.survey, on_progress
+            part,
+            drawn,
+            self.limit,
+            self.share,
+            tables,
+            most,
+            self.survey,
+            self.noun,
+            on_progress,
         )
 
     def to_json(self) -> dict[str, Any]:

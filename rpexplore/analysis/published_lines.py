@@ -28,9 +28,6 @@ from rpexplore.workload.query_definitions import StatedQueries
 from rpexplore.workload.table_text import list_titles, title
 from rpexplore.workload.targets import target_of
 
-NO_FORECAST_OF_SUMS = (
-    "Sums and weighted counts cannot be forecast, as nothing is known of what is summed."
-)
 _MOST_NAMES = 8  # of attributes in a line
 
 

@@ -250,6 +250,7 @@ def suggestions(
     tables: Sequence[AttributeSet] = (),
     most: int = 5,
     survey: SurveyDesign | None = None,
+    noun: str | None = None,
     on_progress: Progress = no_progress,
 ) -> list[TableSuggestions]:
     """What would make tables good enough: of a plan, with the counts that were drawn for it.
@@ -262,6 +263,7 @@ def suggestions(
         tables: The tables to look at; those with fewest people in good cells if none is named.
         most: How many of these at most.
         survey: The design of the survey, if its sampling error counts beside the noise.
+        noun: The word for those whom the tables count; by default the plan's.
 
     Raises:
         WorkloadError: If a named table is not there, or cannot be forecast.
@@ -272,7 +274,7 @@ def suggestions(
             "Suggestions need the objective of the plan, which only the script that made it knows; "
             "make them there."
         )
-    bench = _Bench(plan, drawn, limit, share, survey)
+    bench = _Bench(plan, drawn, limit, share, survey, noun or plan.budget.counted)
     if tables:
         places = [plan.workload.position(table) for table in tables]
         for place in places:
@@ -345,6 +347,7 @@ class _Bench:
     limit: float
     share: float
     survey: SurveyDesign | None
+    whom: str
     _counts: dict[Table, CountsOfTables] = field(default_factory=dict)
     _weighted: dict[tuple[Table, float], _Errors] = field(default_factory=dict)
 
@@ -438,7 +441,7 @@ class _Bench:
             title,
             Range.of(self.people[place]),
             tuple(sorted(useful, key=lambda one: one.rank)),
-            self.plan.budget.counted,
+            self.whom,
         )
 
     def _found(self, place: int, search: _Search, tried: list[Proposal]) -> list[Proposal]:

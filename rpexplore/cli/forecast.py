@@ -65,7 +65,7 @@ def forecast(
             "--by-group, --csv and --out are about tables, and this plan has none; leave them out."
         )
     limits = {float(rule.cv) for rule in (part.rules if part else ())}
-    survey = given.survey(plan.domain)
+    survey, noun = given.survey(plan.domain), plan.budget.counted_as(given.record_noun)
     number: float | None = given.expected_count
     if totals is not None and number is None and not given.public:
         number = sum(totals.values())
@@ -85,8 +85,9 @@ def forecast(
                 require=None if given.limit is None and given.share is None else (),
                 on_progress=on_progress,
                 survey=survey and survey.among(part.workload.tables),
+                noun=noun,
             )
-        others = _other_parts(plan, known, cv_limit, given.share, totals, survey)
+        others = _other_parts(plan, known, cv_limit, given.share, totals, survey, noun)
         listed = None if made is None else made.tables()
         groups = {} if made is None else {name: made.by_group(name) for name in by_group or ()}
         if csv is not None and listed is not None:
@@ -116,8 +117,7 @@ def forecast(
             + (hint if more else "")
         )
     for name, frame in groups.items():
-        whom = plan.budget.counted
-        parts.append(f"{whom.capitalize()} by {name}\n{_text(frame, 'value', 'count', whom)}")
+        parts.append(f"{noun.capitalize()} by {name}\n{_text(frame, 'value', 'count', noun)}")
     say("\n\n".join([*parts, *(text for _, _, text in others)]))
     if csv is not None and listed is not None:
         say(f"All {len(listed):,} tables are in {csv}.")
@@ -132,6 +132,7 @@ def _other_parts(
     share: float | None,
     totals: dict[int, float] | None,
     survey: "SurveyDesign | None",
+    noun: str,
 ) -> list[tuple[str, Any, str]]:
     """Of areas, best guesses for them, own counts and adaptive tables: a name, facts, and text."""
     from rpexplore.analysis.forecast import public_tables_among
@@ -148,7 +149,9 @@ def _other_parts(
     found: list[tuple[str, Any, str]] = []
     for part in (part for part in plan.parts if part.kind != "tables"):
         known = public_tables_among(part.domain, public)
-        useful = usefulness_of_part(part, known, limit, share=share, totals=totals, design=survey)
+        useful = usefulness_of_part(
+            part, known, limit, share=share, totals=totals, design=survey, noun=noun
+        )
         found.append((NAMES[part.kind], useful.to_json(), text_of_part(part, useful)))
         if part.kind == "areas":
             # Of one public table its cells; of several what they agree on, the number of records.
@@ -191,6 +194,13 @@ def suggest(
         refuse_existing(out, force)
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
+        if plan.part("tables") is None:
+            raise RpexploreError(
+                "Changes are suggested for noisy tables, and this plan has none. “rpexplore "
+                "forecast” says what its parts miss, in areas level by level; then plan anew with "
+                "a coarser level of areas (--table county,age instead of municipality,age), a "
+                "coarser level of an attribute (--table county,age@five-year), or more budget."
+            )
         named = [table_from_text(plan.domain, text) for text in table or ()]
         survey = given.survey(plan.domain)
     part = plan.part("tables")
@@ -212,6 +222,7 @@ def suggest(
             require=(),
             on_progress=on_progress,
             survey=survey,
+            noun=plan.budget.counted_as(given.record_noun),
         )
     with progress("Trying changes") as on_progress:
         found = made.suggest(named, most=tables, on_progress=on_progress)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rpexplore.cli.commands import Option, RecordCount, option
+from rpexplore.cli.options import RecordNoun
 
 if TYPE_CHECKING:
     from rpexplore.domain.domain import Domain
@@ -126,6 +127,7 @@ class Given:
     design_effect: DesignEffect = None
     weight_cv: WeightCv = None
     sampling_fraction: SamplingFraction = None
+    record_noun: RecordNoun = "records"
 
     def survey(self, domain: "Domain") -> "SurveyDesign | None":
         """The design of the survey; None if none is stated."""

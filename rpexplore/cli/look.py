@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -49,6 +49,7 @@ def show(
     design_effect: forecast_options.DesignEffect = None,
     weight_cv: forecast_options.WeightCv = None,
     sampling_fraction: forecast_options.SamplingFraction = None,
+    record_noun: options.RecordNoun = "records",
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -85,7 +86,9 @@ def show(
         design = design_from_options(
             loaded.domain, design_effect, weight_cv, sampling_fraction, wanted
         )
-        useful = usefulness_of(loaded, wanted, totals, design)
+        noun = loaded.budget.counted_as(record_noun)
+        outcome = outcome and replace(outcome, whom=noun)
+        useful = usefulness_of(loaded, wanted, totals, design, noun)
         guesses = guesses_of(loaded, wanted, totals)
         rows: Any = None  # text alone needs no frame: pandas would take half of the time
         items = items_of(loaded) if areas is None else "sums"
@@ -114,15 +117,18 @@ def show(
         say_json({**facts, key: first_rows, "csv": csv and str(csv)})
         return
     shown = plan_text(loaded, tables) if areas is None else planned_sum_table(rows, tables)
-    kept = "" if wanted is not None and outcome is None else _forecast_text(loaded, outcome)
+    kept = "" if wanted is not None and outcome is None else _forecast_text(loaded, outcome, noun)
     texts = shown, usefulness_text(useful), guesses_text(guesses), kept
     say("\n\n".join(filter(None, texts)))
     if csv is not None:
         say(f"All {len(rows):,} {items} are in {csv}.")
 
 
-def _forecast_text(plan: "Plan", outcome: "Outcome | None") -> str:
-    """The forecast that a plan keeps, and the outcome beside it; "" if it keeps none."""
+def _forecast_text(plan: "Plan", outcome: "Outcome | None", noun: str) -> str:
+    """The forecast that a plan keeps, and the outcome beside it; "" if it keeps none.
+
+    noun: for those whom tables count
+    """
     if plan.forecast is None:
         return ""
     from rpexplore.analysis.outcome import describe_forecast, forecast_by_order, outcome_columns
@@ -132,7 +138,7 @@ def _forecast_text(plan: "Plan", outcome: "Outcome | None") -> str:
         sentences = [describe_forecast(plan.forecast)]
     else:
         frame, sentences = outcome.by_order(), list(outcome.sentences)
-    columns = outcome_columns(frame, "attributes", plan.budget.counted)
+    columns = outcome_columns(frame, "attributes", noun)
     table = text_table({str(name): column.tolist() for name, column in columns.items()})
     return "\n".join([table, "", *sentences])
 

@@ -100,12 +100,14 @@ def usefulness_of(
     wanted: tuple[ExpectedCounts, float] | None,
     totals: dict[int, float] | None = None,
     design: SurveyDesign | None = None,
+    noun: str | None = None,
 ) -> dict[str, Any]:
     """What each part of a plan is worth, by kind; None without expected counts.
 
     Of tables and areas a forecast; of adaptive tables what is known of them, and the forecast of
     unbiased tables at the same budget; of own counts what is publishable. design: of a survey,
-    whose sampling error counts beside the noise in tables
+    whose sampling error counts beside the noise in tables; noun: for those whom tables count, by
+    default the plan's
     """
     if wanted is None:
         return {part.kind: None for part in plan.parts}
@@ -120,10 +122,12 @@ def usefulness_of(
     part: Any
     for part in plan.parts:
         if part.kind == "tables":
-            found["tables"] = forecast_by(part, expected, limit, design)
+            found["tables"] = forecast_by(part, expected, limit, design, noun)
             continue
         public = public_tables_by(part.domain, expected)
-        found[part.kind] = usefulness_of_part(part, public, limit, totals=totals, design=design)
+        found[part.kind] = usefulness_of_part(
+            part, public, limit, totals=totals, design=design, noun=noun
+        )
     return found
 
 
@@ -135,6 +139,7 @@ def usefulness_of_part(
     share: float | None = None,
     totals: dict[int, float] | None = None,
     design: SurveyDesign | None = None,
+    noun: str | None = None,
 ) -> "AreaForecast | RoundsForecast | CountUsefulness":
     """The same of areas, adaptive tables or own counts, by public tables."""
     from rpexplore.analysis.forecast import GOOD_SHARE
@@ -143,11 +148,11 @@ def usefulness_of_part(
     if part.kind == "areas":
         from rpexplore.analysis.area_forecast import area_forecast_by
 
-        return area_forecast_by(part, public, limit, totals, design, share)
+        return area_forecast_by(part, public, limit, totals, design, share, noun)
     if part.kind == "rounds":
         from rpexplore.analysis.adaptive import RoundsForecast
 
-        return RoundsForecast.of(part, public, limit, design, share)
+        return RoundsForecast.of(part, public, limit, design, share, noun)
     from rpexplore.analysis.queries import CountUsefulness
 
     useful = CountUsefulness.of(part, public, limit)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rpexplore.common.text import UNSEEN, check_names
 from rpexplore.errors import DomainError
 
 if TYPE_CHECKING:
@@ -102,8 +103,17 @@ def text_column(title: str, values: Sequence[str | None]) -> "pa.Array":
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     column = pc.fill_null(column, "")
-    is_ascii = pc.all(pc.string_is_ascii(column)).as_py()
-    return column if is_ascii else pc.utf8_normalize(column, "NFC")
+    if pc.all(pc.and_(pc.string_is_ascii(column), pc.ascii_is_printable(column))).as_py():
+        return column
+    column = pc.utf8_normalize(column, "NFC")
+    # Only texts that hold such a sign, and those that look like these, can be refused.
+    has_unseen = pc.match_substring_regex(column, f"[{UNSEEN}]")
+    if pc.any(has_unseen).as_py():
+        seen = pc.replace_substring_regex(column, f"[{UNSEEN}]", "")
+        alike = pc.is_in(seen, pc.unique(seen.filter(has_unseen)))
+        texts = pc.unique(column.filter(alike)).to_pylist()
+        check_names(filter(None, texts), f"text of the {title}:", "", DomainError, are_shown=True)
+    return column
 
 
 def columns_of_parents(

@@ -132,7 +132,11 @@ class Attribute:
                     )
         if not any(groups):
             return ()
-        return tuple(tuple(normalize("NFC", name.strip()) for name in path) for path in groups)
+        paths = tuple(tuple(normalize("NFC", name.strip()) for name in path) for path in groups)
+        names = dict.fromkeys(name for path in paths for name in path)
+        noun = f"group of attribute {self.name!r}"
+        check_names(names, noun, "is there twice", DomainError, are_shown=True)
+        return paths
 
     @property
     def size(self) -> int:

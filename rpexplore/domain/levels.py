@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from rpexplore.common.numbers import shown, shown_few, shown_value, whole_number
-from rpexplore.common.text import is_text
+from rpexplore.common.text import check_names, is_text
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.errors import DomainError
@@ -80,6 +80,8 @@ class Level:
                     f"The level {self.name!r} has two groups that are both called {name!r}, but "
                     "for blanks or the way accents are written; rename one of them."
                 )
+        noun = f"group of level {self.name!r}"
+        check_names(of_names, noun, "is there twice", DomainError, are_shown=True)
         object.__setattr__(self, "groups", tuple(kept[group] for group in self.groups))
 
     @property

@@ -93,6 +93,11 @@ def _coefficients_of_amounts(
     text = str(listed[0]).strip()
     if len(listed) > 1 or text not in named:
         remedy = "" if values.are_weights else "; give it bins to select values"
+        if text == "mean" and not values.are_weights:
+            remedy = (
+                "; the means of released groups, with their intervals, are in the folder means/ of "
+                "the release and in Python's release.means"
+            )
         raise DomainError(
             f"The attribute {attribute.name!r} has {values.noun}, so a query on it is "
             f"{'weighted count' if values.are_weights else 'sum'}, records"

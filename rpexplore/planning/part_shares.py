@@ -60,7 +60,8 @@ def certificate_of_parts(parts: Sequence[PartPlan], budget: Budget) -> Certifica
         bounds.append(found[1] * float(part.budget.privacy_cost))  # at a privacy cost of 1
     return Certificate(
         p_norm(np.array(values), loss.power),
-        _best(np.array(bounds), loss.power) / float(budget.privacy_cost),
+        # The smallest norm of bounds / c_i for shares c_i that sum to 1.
+        p_norm(np.array(bounds), _exponent(loss.power)) / float(budget.privacy_cost),
         np.empty(0),
     )
 
@@ -116,14 +117,12 @@ def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
     """Raise `PlanError` for parts of which it is not known what replacing a record costs."""
     if "rounds" in kinds:
         refuse_without_panel(budget, kinds)
-    of_tables = [kind for kind in kinds if kind in ("tables", "areas")]
-    others = [TITLES[kind].lower() for kind in kinds if kind not in of_tables[:1]]
-    if budget.exact and others:
+    if budget.exact and (len(kinds) > 1 or {*kinds} - {"tables", "areas"}):
         raise PlanError(
             f"Exact totals ({budget.exact_text}) go with plans of tables alone, or of tables in "
-            f"areas alone, and not with {joined(others)}, as exchanges of values between two "
-            "records are charged only there; leave the exact totals out, or make a plan of "
-            f"{'one of these' if len(of_tables) > 1 else 'the tables'} alone."
+            "areas alone: what an exchange of values between two records costs in plans of "
+            f"{joined([TITLES[kind].lower() for kind in kinds])} is not known here. Leave the "
+            "exact totals out, or make a plan of one kind of these tables."
         )
     others = [TITLES[kind].lower() for kind in kinds if kind == "rounds"]
     if budget.replaces and others:
@@ -211,11 +210,6 @@ def stated_shares(shares: Mapping[str, Exact], kinds: Sequence[str]) -> dict[str
             f"Shares must be above 0 and sum to exactly 1, got {listed}, in all {total}; {remedy}."
         )
     return {kind: exact[kind] for kind in kinds}
-
-
-def _best(values: np.ndarray, power: float) -> float:
-    """The smallest norm of values / c_i for shares c_i that sum to 1."""
-    return p_norm(values, _exponent(power))
 
 
 def _exponent(power: float) -> float:

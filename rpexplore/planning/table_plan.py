@@ -15,6 +15,7 @@ from rpexplore.domain.domain import AttributeIndices, AttributeSet
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
+from rpexplore.planning.mechanism.asked_levels import least_noisy_query
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import (
     MarginalNoise,
@@ -359,6 +360,9 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
             WorkloadError: If no table has these attributes together, or numbers do not fit.
             DomainError: For an unknown attribute, or a text that names no values.
         """
+        if not attributes:
+            tables, noise_of = self.workload.tables, self.marginal_noise
+            where = least_noisy_query(self.domain, where or {}, tables, noise_of)
         noise = self.marginal_noise(query_attributes(self.domain, attributes, where))
         vectors = noise.vectors(where or {})
         return noise.covariance(vectors, vectors)

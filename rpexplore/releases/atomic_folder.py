@@ -117,18 +117,15 @@ def _give_name(output: Path, temporary: Path, kept_with: str | None, lock: int) 
     """
     try:
         yield
-        if not _is_opened(temporary, lock):
-            raise ReleaseError(
-                f"Nothing was released into {str(output)!r}: somebody has exchanged its unfinished "
-                f"folder {str(temporary)!r} for another one, so that what was written may lie "
-                "elsewhere. Choose a folder into which nobody else may write."
-            )
+        _refuse_exchanged(temporary, lock, output)
         usual = _usual_mode(temporary)
         # Others may write to a folder only when it has its name: an unfinished one is one's own.
         os.fchmod(lock, usual & ~(stat.S_IWGRP | stat.S_IWOTH))
         check_new(output)
         os.sync()  # all of it is on disk before it looks complete
+        _refuse_exchanged(temporary, lock, output)
         temporary.rename(output)
+        _refuse_exchanged(output, lock, output)  # between the two there is time enough
         names_to_disk(output.parent)
         with suppress(OSError):
             output.chmod(usual)
@@ -137,6 +134,16 @@ def _give_name(output: Path, temporary: Path, kept_with: str | None, lock: int) 
         if not is_kept and _is_opened(temporary, lock):
             shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _refuse_exchanged(folder: Path, lock: int, output: Path) -> None:
+    """Raise `ReleaseError` if a folder is not the one that was opened for the output."""
+    if not _is_opened(folder, lock):
+        raise ReleaseError(
+            f"Nothing was released into {str(output)!r}: somebody has exchanged its unfinished "
+            "folder for another one, so that what was written may lie elsewhere. Choose a folder "
+            "into which nobody else may write."
+        )
 
 
 def _is_opened(temporary: Path, lock: int) -> bool:

@@ -33,6 +33,7 @@ from rpexplore.data.source import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import MEANS, RELEASED, frame_of
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.mechanism.asked_levels import least_noisy_query
 from rpexplore.planning.mechanism.reconstruction import (
     Where,
     contribution,
@@ -119,18 +120,23 @@ class TableRelease(PartRelease[TablePlan]):
         )
 
     @property
+    def workload(self) -> Workload:
+        """The tables that were asked for, in their order."""
+        return self.plan.workload
+
+    @property
     def domain(self) -> Domain:
         """The attributes that the tables are about."""
-        return self.plan.workload.domain
+        return self.workload.domain
 
     @cached_property
     def table_names(self) -> tuple[tuple[str, ...], ...]:
         """The attributes of each released table, in the domain's order."""
-        return tuple(self.plan.workload.tables)
+        return tuple(self.workload.tables)
 
     @cached_property
     def items(self) -> Sequence[Item]:
-        workload = self.plan.workload
+        workload = self.workload
         cells, packed = workload.exact_cells, set(self._packed.tables.tolist())
         tables = [
             Item.of_table(position, names, int(cells[position]), partial(self.cells, position))
@@ -158,7 +164,7 @@ class TableRelease(PartRelease[TablePlan]):
     @cached_property
     def queries(self) -> Sequence[Sequence[QueryMatrix | None]]:
         """What the cells of each table count, by axis: sums by a basis; None: single values."""
-        workload, matrices = self.plan.workload, query_matrices(self.plan.workload)
+        workload, matrices = self.workload, query_matrices(self.workload)
         return [
             [matrices[index] for index in workload.attribute_basis_index[position, :order]]
             for position, order in enumerate(workload.orders)
@@ -173,7 +179,7 @@ class TableRelease(PartRelease[TablePlan]):
     @property
     def n_cells(self) -> float:
         """Cells of all tables together."""
-        return float(np.sum(self.plan.workload.cells))
+        return float(np.sum(self.workload.cells))
 
     def has(self, attributes: AttributeSet) -> bool:
         """Whether a table holds these attributes together."""
@@ -189,12 +195,12 @@ class TableRelease(PartRelease[TablePlan]):
         Columns: labels, value, standard_error, lower_95, upper_95. `table("age", "sex")` and
         `table(["age", "sex"])` are the same.
         """
-        position = self.plan.workload.find(query_attributes(self.domain, attributes))
+        position = self.workload.find(query_attributes(self.domain, attributes))
         return self.counts(*attributes) if position is None else frame_of(self.cells(position))
 
     def cells(self, position: int) -> pa.Table:
         """The table at a position of the workload as it was released, one row a cell."""
-        workload = self.plan.workload
+        workload = self.workload
         if position in self._packed:
             bases = workload.attribute_basis_index[position, : workload.orders[position]].tolist()
             labels = [self._labels.of(basis) for basis in bases]
@@ -206,7 +212,7 @@ class TableRelease(PartRelease[TablePlan]):
 
     def figures_of(self, position: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
         """The same as values and errors, one axis an attribute, and cells without any record."""
-        workload, order = self.plan.workload, self.plan.workload.orders[position]
+        workload, order = self.workload, self.workload.orders[position]
         bases = workload.attribute_basis_index[position, :order].tolist()
         shape = [workload.n_queries[basis] for basis in bases]
         indices = workload.attribute_indices(position)
@@ -222,14 +228,14 @@ class TableRelease(PartRelease[TablePlan]):
     def _packed(self) -> PackedTables:
         """The tables that are in one file, if there are any."""
         listed = any(entry["path"] == PACKED for entry in self.manifest["files"])
-        workload = self.plan.workload
+        workload = self.workload
         packed = packed_tables(workload, file_per_table=not listed)
         sizes = np.array([int(workload.exact_cells[table]) for table in packed.tolist()], int)
         return PackedTables(self.folder / PACKED, packed, sizes)
 
     @cached_property
     def _labels(self) -> "LabelsOfBases":
-        return LabelsOfBases(self.plan.workload)
+        return LabelsOfBases(self.workload)
 
     def means(self, *attributes: AttributeSet) -> pd.DataFrame:
         """The means of a table with amounts, by the others of its attributes, as released.
@@ -238,8 +244,8 @@ class TableRelease(PartRelease[TablePlan]):
         clearly above 0.
         """
         indices = query_attributes(self.domain, attributes)
-        position = self.plan.workload.find(indices)
-        if position is None or not self.plan.workload.has_means[position]:
+        position = self.workload.find(indices)
+        if position is None or not self.workload.has_means[position]:
             raise WorkloadError(
                 f"There are no means of {self.domain.describe(indices)}; name a table with an "
                 "attribute of amounts that are no weights."
@@ -247,8 +253,8 @@ class TableRelease(PartRelease[TablePlan]):
         return frame_of(self.mean_cells(position))
 
     def means_of(self, attributes: Collection[str]) -> pd.DataFrame | None:
-        position = self.plan.workload.find(self.domain.positions(attributes))
-        if position is None or not self.plan.workload.has_means[position]:
+        position = self.workload.find(self.domain.positions(attributes))
+        if position is None or not self.workload.has_means[position]:
             return None
         return frame_of(self.mean_cells(position))
 
@@ -257,7 +263,7 @@ class TableRelease(PartRelease[TablePlan]):
 
     def mean_cells(self, position: int) -> pa.Table:
         """The means of the table at a position of the workload, one row a group."""
-        workload = self.plan.workload
+        workload = self.workload
         path = self.folder / f"{table_path(position, workload.tables[position], MEANS_FOLDER)}"
         n_rows = n_groups(workload, position)
         return read_rows(path.with_name(f"{path.name}.parquet"), MEANS, n_rows, may_be_empty=True)
@@ -277,16 +283,21 @@ class TableRelease(PartRelease[TablePlan]):
         Args:
             attributes: Names of the attributes of a table; those of `where` if none is named.
             where: Attribute name -> its values as a text ("18..24"), or a number for each of its
-                values. What it leaves out is summed over.
+                values. What it leaves out is summed over. An attribute that tables have at a level
+                is answered from its groups, if they tell what is asked.
 
         Returns:
             Value and exact standard error, with all covariances of what is added up.
 
         Raises:
             WorkloadError: If no table has these attributes together (a model may answer then, by
-                `rpexplore.Questions`), or numbers do not fit.
+                `rpexplore.Questions`), the groups that they have do not tell it, or numbers do
+                not fit.
             DomainError: For an unknown attribute, or a text that names no values.
         """
+        if not attributes:
+            noise_of = self.plan.marginal_noise
+            where = least_noisy_query(self.domain, where or {}, self.table_names, noise_of)
         indices = query_attributes(self.domain, attributes, where)
         return self._estimate(indices).answer(where or {})
 

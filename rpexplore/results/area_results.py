@@ -31,6 +31,7 @@ from rpexplore.domain.result_schema import (
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.areas.area_sums import AreaLists, AreaSums, variances_of_sums
+from rpexplore.planning.mechanism.asked_levels import least_noisy_query
 from rpexplore.planning.mechanism.reconstruction import (
     MarginalNoise,
     Where,
@@ -319,6 +320,8 @@ class AreaTables(Figures):
                 "Sums with exact errors are those of the unbiased counts, of tables of single "
                 "values; take a released table as it is."
             )
+        if not attributes:
+            where = self._at_levels(where or {})
         indices = query_attributes(self._plan.domain, attributes, where)
         table = self._smallest_with(indices)
         areas = asked_areas(self._parts, table, self.areas)
@@ -336,6 +339,15 @@ class AreaTables(Figures):
         values, variances = np.append(values, nothing), np.append(variances, nothing)
         labels = [self._labels(np.append(areas, np.array(self.empty, dtype=np.int64)))]
         return frame_of(table_of_cells(labels, values, variances))
+
+    def _at_levels(self, where: Where) -> Where:
+        """A query at the levels that tables have, as `TableRelease.answer`; itself for none."""
+        domain, axes = self._plan.domain, set(self._axes)
+        tables = [tuple(name for name in table if name not in axes) for table in self.table_names]
+        amounts = self._amounts.difference(where)
+        held = [table for table in tables if not amounts.intersection(table)]
+        group = int(self._plan.groups.of_area[self.areas][0])
+        return least_noisy_query(domain, where, held, lambda own: self._noise(own, group))
 
     def _refuse_unknown(self, indices: AttributeIndices, vectors: Mapping[int, np.ndarray]) -> None:
         """Raise `ReleaseError` for a query about weights that are not the weighted count."""

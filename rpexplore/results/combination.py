@@ -39,7 +39,6 @@ from rpexplore.releases.manifest import (
 from rpexplore.releases.packed_tables import (
     MOST_CELLS,
     PACKED,
-    Figures,
     packed_tables,
     write_packed,
 )
@@ -162,7 +161,7 @@ def combine(
     marginals = list(noisy)
     if not parts and not marginals:
         raise ReleaseError("There is nothing to combine; name a release.")
-    readers = [reader for part in parts for reader in _combinable(part)]
+    readers: list[Any] = [reader for part in parts for reader in _combinable(part)]
     if ledger is not None:
         refuse_other_records(ledger, [each for reader in readers for each in _release_ids(reader)])
     estimates = [Estimates.of(reader) for reader in readers if reader.kind == "tables"]
@@ -171,7 +170,7 @@ def combine(
             release
             for reader in readers
             if reader.kind == kind
-            for release in _measured_releases(reader)
+            for release in (reader.releases if reader.made_of else [MeasuredRelease.of(reader)])
         ]
         for kind in _MAKERS
     }
@@ -205,7 +204,7 @@ _MAKERS: Mapping[str, Callable[..., PartReader]] = {
 
 ASSUMED = (
     "All this holds if all of them are of the same records, each with noise of its own. No file "
-    "can show that; only tables that differ by more than their noise does are refused."
+    "can show that; only tables outside of areas that differ by more than their noise are refused."
 )
 
 
@@ -257,10 +256,6 @@ def _refuse_other_readings(
                         f"{name!r} in {sources[0].name!r} and as {value!r} in {others[0].name!r}; "
                         "combine only releases that count values alike."
                     )
-
-
-def _measured_releases(part: Any) -> Sequence[MeasuredRelease]:
-    return part.releases if part.made_of else [MeasuredRelease.of(part)]
 
 
 def _release_ids(part: PartReader) -> list[ReleaseId]:
@@ -329,11 +324,10 @@ def write_combined(
     with new_tables_folder(output) as folder:
         files, n_packed = [], 0
         if tables is not None:
-            workload = Workload.of(tables.domain, tables.table_names)
-            packed = packed_tables(workload, file_per_table=file_per_table)
+            packed = packed_tables(tables.workload, file_per_table=file_per_table)
             n_packed = len(packed)
             files += _write_part_of_tables(
-                tables, workload, packed, folder, on_progress, escape_formulas=escape_formulas
+                tables, packed, folder, on_progress, escape_formulas=escape_formulas
             )
         if areas is not None:
             areas.write(folder / "areas", on_progress)
@@ -375,7 +369,6 @@ def write_combined(
 
 def _write_part_of_tables(
     tables: Estimates,
-    workload: Workload,
     packed: np.ndarray,
     folder: Path,
     on_progress: Progress,
@@ -383,19 +376,15 @@ def _write_part_of_tables(
     escape_formulas: bool,
 ) -> list[dict[str, Any]]:
     """Write tables, those that are packed into one file; what the manifest says of each file."""
-
-    def figures_of(position: int) -> Figures:
-        return tables.figures_of(tables.table_names[position])
-
     on_progress("Writing what the tables come from", 0.0)
     _write_estimates(tables, folder)
     files = [file_entry(folder, name) for name in (_ESTIMATES, _CONTRIBUTIONS)]
     if len(packed):
-        labels_of = LabelsOfBases(workload).of
-        for n_cells in write_packed(folder / PACKED, workload, packed, labels_of, figures_of):
+        labels_of, path = LabelsOfBases(tables.workload).of, folder / PACKED
+        for n_cells in write_packed(path, tables.workload, packed, labels_of, tables.figures_of):
             on_progress("Writing the tables", n_cells / tables.n_cells)
         files.append(file_entry(folder, PACKED))
-    others = np.setdiff1d(np.arange(len(workload)), packed).tolist()
+    others = np.setdiff1d(np.arange(len(tables.workload)), packed).tolist()
     files += write_tables(
         folder,
         tables.table_names,

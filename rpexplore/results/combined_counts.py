@@ -78,8 +78,7 @@ class CombinedCounts(OwnCounts):
                             f"The own counts of {self._name(before)} and {self._name(index)} "
                             f"{difference}; combine only what was planned with the same codebook."
                         )
-        joint = joint_domain(domains)
-        return joint
+        return joint_domain(domains)
 
     @cached_property
     def _atoms(self) -> tuple[Atoms, list[np.ndarray]] | None:

@@ -16,7 +16,7 @@ from rpexplore.releases.packed_tables import packed_tables
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.synthetic.population import records_swept, sweep_chunk_size
 from rpexplore.results.synthetic.targets import MOST_RESIDUALS
-from rpexplore.results.unbiased import Estimates, workload_of
+from rpexplore.results.unbiased import Estimates
 
 # ---- How long post-processing takes on this machine: in words, beforehand, and roughly.
 
@@ -127,7 +127,7 @@ def smoothing_seconds(
 
 def writing_seconds(source: TableRelease | Estimates) -> float:
     """About how long it takes to compute and write all tables."""
-    workload = workload_of(source)
+    workload = source.workload
     packed = packed_tables(workload)
     n_packed_cells = float(np.sum(workload.cells[packed]))
     return (

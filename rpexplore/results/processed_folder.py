@@ -89,7 +89,6 @@ from rpexplore.results.unbiased import (
     Estimates,
     positions_of_counts,
     refuse_open_values,
-    workload_of,
 )
 from rpexplore.workload.table_text import QueryMatrix
 
@@ -146,7 +145,7 @@ def postprocess(
     released: TableRelease | Estimates = source.unbiased_tables()
     output = Path(output)
     check_new(output)
-    workload = workload_of(released)
+    workload = released.workload
     packed = packed_tables(workload, file_per_table=file_per_table)
     n_packed_cells = float(np.sum(workload.cells[packed]))
     n_bytes = _BYTES_PER_CELL * (released.n_cells - n_packed_cells)
@@ -231,7 +230,7 @@ def postprocess(
         """Those of a table of the workload, for the file of small tables."""
         position = position_of[place]
         values, errors = processed_of(position)
-        (unbiased, own_errors), impossible = _unbiased_figures(released, place)
+        (unbiased, own_errors), impossible = released.figures_of(place)
         if errors is None:
             return (values, unbiased, own_errors), impossible
         noisy, own = unbiased.ravel(), np.broadcast_to(own_errors, values.shape).ravel()
@@ -450,15 +449,6 @@ class ProcessedCounts:
             )
         self.disagreeing.add(attributes)
         return whole
-
-
-def _unbiased_figures(
-    released: TableRelease | Estimates, place: int
-) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
-    """Values and errors of the table at a place, and its cells without any record."""
-    if isinstance(released, Estimates):
-        return released.figures_of(released.table_names[place])
-    return released.figures_of(place)
 
 
 def _of_several_values(domain: Domain, attributes: AttributeIndices) -> AttributeIndices:

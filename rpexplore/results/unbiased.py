@@ -19,6 +19,7 @@ from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation.table_map import ArrayStore, subsets
+from rpexplore.planning.mechanism.asked_levels import least_noisy_query
 from rpexplore.planning.mechanism.reconstruction import (
     MarginalNoise,
     Where,
@@ -337,11 +338,14 @@ class Estimates(PartReader):
         indices = self.domain.positions(attributes)
         return self._estimate(indices).cells([self._labels[index] for index in indices])
 
-    def figures_of(
-        self, attributes: AttributeSet
-    ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
+    @cached_property
+    def workload(self) -> Workload:
+        """The tables, in their order."""
+        return Workload.of(self.domain, self.table_names)
+
+    def figures_of(self, position: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
         """Values and standard errors of a table, and which cells no record can be in."""
-        indices = self.domain.positions(attributes)
+        indices = self.domain.positions(self.table_names[position])
         estimate = self._estimate(indices)
         impossible = impossible_answers(self.domain, indices, [None] * len(indices))
         return (estimate.values, np.sqrt(estimate.noise.variances)), impossible
@@ -355,6 +359,10 @@ class Estimates(PartReader):
 
     def answer(self, *attributes: AttributeSet, where: Where | None = None) -> Answer:
         """The noisy answer to a product query on a table, as `Release.answer`."""
+        if not attributes:
+            where = least_noisy_query(
+                self.domain, where or {}, self.table_names, lambda own: self._estimate(own).noise
+            )
         indices = query_attributes(self.domain, attributes, where)
         return self._estimate(indices).answer(where or {})
 
@@ -410,13 +418,6 @@ def positions_of_counts(tables: TableRelease | Estimates) -> list[int]:
         for position, names in enumerate(tables.table_names)
         if not amounts.intersection(names)
     ]
-
-
-def workload_of(tables: TableRelease | Estimates) -> Workload:
-    """The tables that there are, in their order."""
-    if isinstance(tables, Estimates):
-        return Workload.of(tables.domain, tables.table_names)
-    return tables.plan.workload
 
 
 def several_levels(column: str) -> ReleaseError:

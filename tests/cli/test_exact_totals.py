@@ -54,7 +54,7 @@ def test_totals_of_few_people_and_targets_are_warned_of_by_public_counts(run, tm
         (("--exact", "sex", "--pilot", "5%"), "A pilot does not go with a panel or with exact"),
         (
             ("--exact", "sex", "--count", 'women: sex = "F"', "--count-target", "5"),
-            "or of tables in areas alone, and not with own counts",
+            "costs in plans of tables and own counts is not known",
         ),
     ],
     ids=["added", "no table", "persons", "sums", "pilot", "counts"],

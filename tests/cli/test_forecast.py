@@ -28,6 +28,13 @@ def test_a_forecast_is_printed_as_json_and_written_as_csv(tmp_path, monkeypatch)
     text = program.done(*asked)
     assert "Tables that meet" in text
     assert "… and" not in text
+    assert "people in good cells" in text
+    strict = ("suggest", *asked[1:4], "--limit", "0.001", "--tables", "1")
+    for verb in (asked, strict, ("show", "plan.json", "--expected", "sex.csv")):
+        own = program.done(*verb, "--record-noun", "stays").lower()
+        assert "stays in good cells" in own
+        assert "people" not in own
+    assert "Stays by sex" in program.done(*asked, "--record-noun", "stays")
     assert "… and 3 more: --tables 4 shows all" in program.done(*asked, "--tables", "1")
     assert "1,000 records, and 1 public table: sex.csv" in text
     survey = ("--design-effect", "1.8", "--design-effect", "job,sex=2.1")
@@ -102,3 +109,15 @@ def test_a_release_shows_what_came_out_beside_the_forecast(tmp_path, monkeypatch
     report = (tmp_path / "report.html").read_text()
     assert "Forecast and outcome" in report
     assert "The forecast rests on 909 records" in report
+
+
+def test_suggest_says_what_to_do_with_a_plan_of_areas_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "areas.csv").write_text("county,town\nA,1\nA,2\nB,3\n")
+    (tmp_path / "codebook.csv").write_text("attribute,value\nsex,f\nsex,m\n")
+    program = Program(tmp_path)
+    asked = ("--areas", "areas.csv", "--table", "town,sex", "--rho", "1", "--out", "plan.json")
+    program.done("plan", "codebook.csv", *asked)
+    refused = program.refused("suggest", "plan.json", "--expected-count", "100")
+    assert "“rpexplore forecast” says what its parts miss" in refused
+    assert "coarser level of areas" in refused

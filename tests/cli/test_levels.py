@@ -44,6 +44,8 @@ def test_released_tables_count_the_groups_of_the_records(planned):
     answer = planned.json("answer", "out", "age@five=5 to 9", "sex=F")
     assert round(answer["value"]) == ((records.age // 5 == 1) & (records.sex == "F")).sum()
     assert 0 < answer["standard_error"] < 0.001
+    answer = planned.json("answer", "out", "age=5..9", "sex=F")
+    assert round(answer["value"]) == (records.age.between(5, 9) & (records.sex == "F")).sum()
 
 
 @pytest.mark.parametrize("verb", [("postprocess", "--nonnegative"), ("synthesize",)])

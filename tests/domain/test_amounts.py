@@ -3,6 +3,8 @@
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.values import coefficients
+from rpexplore.errors import DomainError
 
 INCOME = {"name": "income", "type": "number", "bounds": [0, 200000], "unit": "EUR", "decimals": 0}
 
@@ -87,3 +89,9 @@ def test_a_csv_codebook_cannot_say_amounts(tmp_path):
         domain.save(tmp_path / "codebook.csv")
     with pytest.raises(rp.errors.DomainError, match="bounds"):
         rp.Domain.parse("attribute,value,bounds\nincome,1,5\n", "codebook.csv")
+
+
+def test_a_question_for_a_mean_is_told_where_means_are():
+    income = rp.Attribute("income", rp.Amounts(0, 1000, 0))
+    with pytest.raises(DomainError, match=r"so a query on it is sum.*'mean'; the means .* means/"):
+        coefficients(income, "mean")

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from rpexplore import Attribute, Categories, Domain, Integers
+from rpexplore import AreaTree, Attribute, Categories, Domain, Integers
+from rpexplore.domain.levels import Level
 from rpexplore.errors import DomainError
 
 
@@ -138,3 +139,26 @@ def test_texts_that_turn_the_direction_of_reading_are_refused(turning):
             Attribute(name, Integers(0, 1), label)
     # Hebrew and Persian need these.
     Categories(("1", "2"), ("\u05d0\u200e1", "\u0645\u06cc\u200c\u062e"))
+
+
+@pytest.mark.parametrize("text", ["no\u200brth", "no\x07rth"])
+def test_groups_and_areas_that_look_alike_are_refused_too(text):
+    with pytest.raises(DomainError, match=r"looks like 'north'"):
+        Level("side", ("north", text, "south"))
+    with pytest.raises(DomainError, match=r"looks like 'north'"):
+        Attribute("town", Integers(0, 2), groups=(("north",), (text,), ("south",)))
+    with pytest.raises(DomainError, match=r"codes of the level 'town'.*looks like 'north'"):
+        AreaTree.from_columns({"town": ["north", text]})
+    with pytest.raises(DomainError, match=r"names of the level 'town'.*looks like 'north'"):
+        AreaTree.from_columns({"town": ["1", "2"]}, {"town": ["north", text]})
+    AreaTree.from_columns({"town": ["1", "2"]}, {"town": [text, text]})
+
+
+def test_names_of_areas_and_groups_keep_the_direction_of_reading():
+    for make in (
+        lambda text: Level("side", (text, "a")),
+        lambda text: Attribute("town", Integers(0, 1), groups=((text,), ("a",))),
+        lambda text: AreaTree.from_columns({"town": ["1", "2"]}, {"town": [text, "a"]}),
+    ):
+        with pytest.raises(DomainError, match=r"holds the sign U\+202E"):
+            make("a\u202eb")

@@ -2,15 +2,21 @@
 
 import gc
 import weakref
+from dataclasses import replace
 
 import pytest
 
 import rpexplore as rp
 from pages.components.shared.expected_counts import drawn_once
+from rpexplore.analysis import drawn_counts
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTables
 from rpexplore.domain.survey import SurveyDesign
+from rpexplore.scenarios.bases import BasisChoice
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.bases import Windows
 from tests.pages.conftest import plain
 
 MARGIN = (
@@ -96,3 +102,16 @@ def test_sessions_share_what_is_drawn_for_the_same_tables_as_long_as_one_needs_i
     del first
     gc.collect()
     assert gone() is None
+
+
+def test_tables_that_are_all_too_large_to_forecast_are_no_error(app, monkeypatch):
+    monkeypatch.setattr(drawn_counts, "MOST_UNEVEN", 1)
+    domain = rp.Domain.from_sizes({"age": 6})
+    request = replace(
+        WorkloadRequest.of(rp.Workload.of(domain, [("age",)])),
+        basis_choices=(BasisChoice("age", Windows(3)),),
+    )
+    scenario = Scenario(domain, request, expected=rp.ExpectedCounts.of_total(1000))
+    session = app("plan", scenario)
+    assert "None of the tables can be forecast" in plain(session.texts("caption"))
+    assert not session.error

@@ -1,9 +1,14 @@
 """Who is protected, on the Data page and beside the budget of the Plan page."""
 
+import hashlib
+import json
+
 import pytest
 
+from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.privacy.budget import Budget
 from rpexplore.releases.finished_release import Release
+from rpexplore.scenarios.area_study import AreaStudy
 from tests.pages.conftest import confirmed_run, finish, plain, set_up
 
 
@@ -35,6 +40,20 @@ def test_exact_totals_are_typed_where_neighbours_replace(app, small):
     assert "The totals of age × sex and region" in session.scenario.plan().guarantee
     session.open("codebook").radio(key="neighbours").set_value("add-remove").run()
     assert session.scenario.budget.exact == ()
+
+
+def test_exact_totals_of_areas_alone_have_attributes_of_their_codebook(app, small):
+    towns = b"town\nN|1\nN|2\nS|1\n"
+    home = {"path": "towns.csv", "separator": "|", "levels": ["region", "town"]}
+    home["sha256"] = hashlib.sha256(towns).hexdigest()
+    height = {"name": "height", "constraints": {"enum": ["tall", "small"]}}
+    content = json.dumps({"fields": [{"name": "home", "areas": home}, height]}).encode()
+    book = AreaCodebook.from_files(content, "book.json", {"towns.csv": towns})
+    budget = Budget(rho=1, neighbours="replace")
+    study = AreaStudy.of("book.json", book)
+    session = app("codebook", small.replaced(areas=study, asks_for_tables=False, budget=budget))
+    session.text_input(key="exact totals").set_value("area@region; height").run()
+    assert session.scenario.budget.exact == (("area@region",), ("height",))
 
 
 def test_the_plan_page_plans_for_them(app, small):

@@ -13,11 +13,12 @@ from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.ranges import Range
 from rpexplore.analysis.suggestions import suggestions
 from rpexplore.analysis.typical_counts import typical_counts
-from rpexplore.common.text import describe_share
+from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTables
 from rpexplore.planning.pilot import with_pilot
 from rpexplore.scenarios.workload_changes import for_smooth_tables
+from rpexplore.workload.query_definitions import stated_from_text
 from rpexplore.workload.rules import parse_rule
 from tests.pages.conftest import plain
 
@@ -106,6 +107,13 @@ def test_every_table_has_a_square_or_a_bar_with_its_forecast(app, small):
     shown = squares_of(session)
     assert "age × sex × region" in shown
     assert all("sex" in title for title in shown)
+    row = made.by_order().set_index("attributes").loc["3 attributes"]
+    low, median, high = (round(row[f"meeting_{end}"]) for end in ("low", "median", "high"))
+    met = f"{median}" if low == high else f"{median} ({low} to {high})"
+    three_way = people[people.index.str.count("×") == 2]
+    assert f"{met} of {len(three_way)} meet the rule. The worst: {three_way.idxmin()}." in plain(
+        session.texts("caption")
+    )
 
 
 def test_a_rule_is_kept_by_the_plan_and_met_at_the_budget_of_its_button(app, small):
@@ -126,6 +134,21 @@ def test_a_rule_is_kept_by_the_plan_and_met_at_the_budget_of_its_button(app, sma
     assert rp.Forecast(before, expected=900).n_meeting() == 0
     session.text_input(key="typed rule").set_value("").run()
     assert session.scenario.rules == ()
+
+
+def test_the_budget_for_the_rule_is_that_of_the_whole_plan(app, small):
+    scenario = small.replaced(
+        expected=ExpectedCounts.of_total(900),
+        budget=rp.Budget(epsilon="0.5", delta="1e-6"),
+        query_list=stated_from_text(small.domain, "everybody: total ± 50"),
+    )
+    session = app("plan", scenario)
+    shown = session.metrics()["Budget at which all do"]
+    session.button(key="budget for rule").click().run()
+    enough = session.scenario.budget
+    assert enough.stated_delta == Fraction("1e-6")
+    assert shown == f"ε = {rounded(enough.stated_epsilon, 3, 'up')}"
+    assert session.metrics()["Budget at which all do"] == shown
 
 
 def test_a_plan_is_made_for_the_rule(app, small):

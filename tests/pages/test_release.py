@@ -3,9 +3,11 @@
 from fractions import Fraction
 
 import pytest
+import streamlit as st
 
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
+from pages.components.results import files
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
@@ -15,14 +17,26 @@ from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import confirmed_run, finish, plain, run_button, set_up
 
 
-def test_a_release_from_start_to_finish(app, records, tmp_path):
+def test_a_release_from_start_to_finish(app, records, tmp_path, monkeypatch):
     session = set_up(app("release"), records, tmp_path / "out")
+    downloads, draw = {}, st.download_button
+    monkeypatch.setattr(
+        st,
+        "download_button",
+        lambda label, data, file, *more, **options: (
+            downloads.update({label: data}) or draw(label, data, file, *more, **options)
+        ),
+    )
+    monkeypatch.setattr(files, "in_other_process", lambda function, *args: function(*args))
     finish(confirmed_run(session))
     assert session.success[0].value == (
         "Finished: 67 noisy tables. This run was charged ρ = 0.1 (ε = 2 at δ = 1e-6), which "
         "cannot be undone; in total ρ = 0.1 (ε = 2 at δ = 1e-6) has been spent on these records."
     )
     assert session.code[0].value == str(tmp_path / "out")
+    page = downloads["Download a page for readers"]().decode()
+    assert "<h1>Household survey</h1>" in page
+    assert "People by Age in years" in page
     done = TableRelease.load(tmp_path / "out")
     session.open("results").multiselect(key="looked at").set_value(["sex"]).run()
     session.radio(key="results view").set_value("List").run()
@@ -122,6 +136,20 @@ def open_project(session, project, key):
     session.test.session_state["project"] = project
     session.test.session_state["autosave key"] = key
     session.run()
+
+
+def test_what_is_typed_for_a_release_belongs_to_its_project(app, records, tmp_path):
+    session = set_up(app("release"), records, tmp_path / "out")
+    session.text_input(key="limit").set_value("0.5").run()
+    project, key = session.project, session.session_state["autosave key"]
+    open_project(session, Project((session.scenario.replaced(name="Another"),)), "1" * 32)
+    assert session.radio(key="source").value == "The sample data"
+    assert session.text_input(key="output").value.startswith("releases/household-")
+    assert not session.text_input(key="limit").value
+    open_project(session, project, key)
+    assert session.text_input(key="data path").value == str(records)
+    assert session.text_input(key="output").value == str(tmp_path / "out")
+    assert session.text_input(key="limit").value == "0.5"
 
 
 def test_a_strange_value_is_on_the_screen_only(app, records, tmp_path, capfd):

@@ -88,8 +88,9 @@ def test_an_output_that_appears_late_is_kept(tmp_path):
     assert (tmp_path / "out" / "precious").exists()
 
 
+@pytest.mark.parametrize("when", ["before", "while it is written to disk"])
 @pytest.mark.parametrize("kind", ["link", "folder", "nothing"])
-def test_an_unfinished_folder_that_was_exchanged_is_no_release(kind, tmp_path):
+def test_an_unfinished_folder_that_was_exchanged_is_no_release(kind, when, tmp_path, monkeypatch):
     """By somebody who may write beside it: what was written may lie in a folder of theirs."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir(mode=0o700)
@@ -103,8 +104,10 @@ def test_an_unfinished_folder_that_was_exchanged_is_no_release(kind, tmp_path):
         elif kind == "folder":
             elsewhere.rename(unfinished)
 
+    if when == "while it is written to disk":
+        monkeypatch.setattr(os, "sync", exchange)
     with pytest.raises(ReleaseError, match="somebody has exchanged its unfinished folder"):
-        fill(tmp_path / "out", exchange)
+        fill(tmp_path / "out", exchange if when == "before" else lambda: None)
     assert not os.path.lexists(tmp_path / "out")
     (precious,) = (
         tmp_path.rglob("precious")

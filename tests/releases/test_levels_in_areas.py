@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.errors import ReleaseError
+from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.releases import area_measurement, area_parts
 from rpexplore.results.area_results import AreaResults
 from rpexplore.results.estimates.area_cells import cells_of
@@ -97,3 +97,9 @@ def test_an_area_has_its_tables_at_every_level_with_their_errors(tmp_path):
     group = south.answer("age@few", where={"age@few": "a"})
     assert whole.value == pytest.approx(group.value)
     assert whole.standard_error == pytest.approx(group.standard_error, rel=1e-9)
+    # A town has ages at levels alone, which tell some ranges of ages.
+    town = results.of_area(TREE.find(["S", "1"]))
+    adults = town.answer(where={"age": "4..7", "sex": "f"})
+    assert adults == town.answer(where={"age@odd": "4-7", "sex": "f"})
+    with pytest.raises(WorkloadError, match=r"age=0\.\.3 \(of age@odd\)"):
+        town.answer(where={"age": "0..4", "sex": "f"})

@@ -57,8 +57,8 @@ from rpexplore.analysis.area_forecast import (
     tables_for_reading,
 )
 from rpexplore.analysis.area_levels import beside_shares_by_level
+from rpexplore.analysis.drawn_counts import NO_FORECAST_OF_SUMS
 from rpexplore.analysis.glossary import meaning
-from rpexplore.analysis.published_lines import NO_FORECAST_OF_SUMS
 from rpexplore.common.text import capitalised, count_of, number_text, rounded
 from rpexplore.domain.expected_counts import MAX_COUNT, ExpectedCounts
 from rpexplore.figures.areas import (

@@ -1,6 +1,6 @@
 """The answer of the Plan page: people in good cells, the rule and the budget for it, margin."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -180,8 +180,8 @@ def budget_for_rule(made: Forecast) -> None:
     except BudgetError as error:
         remark = str(error)
     if enough is not None:
-        remark = f"surely {'at none' if surely is None else f'from {surely.short_text}'}"
-    st.metric(label, "–" if enough is None else enough.short_text, help=meaning("Rule"))
+        remark = f"surely {'at none' if surely is None else f'from {_text_of_whole(surely)}'}"
+    st.metric(label, "–" if enough is None else _text_of_whole(enough), help=meaning("Rule"))
     st.caption(escaped(remark) or "With this objective each budget has a plan of its own.")
     if ruled.reason:
         return
@@ -201,6 +201,11 @@ def budget_for_rule(made: Forecast) -> None:
                 disabled=enough.is_stated_as(budget),
             )
         _plan_for_rule(ruled)
+
+
+def _text_of_whole(of_tables: SufficientBudget) -> str:
+    """The budget of the whole plan at which its tables have this one."""
+    return replace(of_tables, budget=budget_of_whole("tables", of_tables.budget)).short_text
 
 
 # ---- The rule as the objective: each table gets the target that the rule comes to.

@@ -294,7 +294,7 @@ def sections(scenario: Scenario) -> bool:
             _shares_input(scenario)
         show_messages(PARTS_HERE)
         if planned is not None and planned.part("tables") is not None:
-            st.caption("The figures below are about the tables, at their share of the budget.")
+            st.caption("All other figures are about the tables, at their share of the budget.")
         with st.container(horizontal=True):
             for kind in scenario.kinds:
                 if kind in PAGES_OF_PARTS:

@@ -43,7 +43,7 @@ from rpexplore.workload.table_text import title_of
 
 _VIEW, _THIRD = "tables of", "third attribute"
 _OPENED = "opened table"  # its attributes, which mean the same table in every workload
-_LEGEND = "Strong blue: meets the rule; medium: by the median only; faint: not. Click to open."
+_LEGEND = "Strong blue: meets the rule; medium: likely to; faint: does not. Click to open."
 _MARGINS = "95 % margins of error"
 
 _MOUNT = component(
@@ -97,6 +97,9 @@ def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> Mark:
     """The tables of a number of attributes; returns the mark of the opened one."""
     workload, third = planned.workload, ""
     listed, n_tables = worst_first(planned, made, order)
+    if made is not None and order > 2:  # of which only some are seen at once
+        worst = escaped(title_of(workload, listed[0]))
+        st.caption(f"{made.describe_order(order)} meet the rule. The worst: {worst}.")
     names = [workload.domain.names[index] for index in workload.used]
     if order == 3:
         third = st.session_state.get(_THIRD, "")

@@ -215,7 +215,8 @@ def count_builder() -> None:
     )
     if stated is not None:
         several = plural(len(stated), "count")
-        st.caption(escaped(f"{several}: {definition or 'total'}"))
+        split = f", by {', '.join(by)}" if by else ""
+        st.caption(escaped(f"{several}: {' & '.join(parts) or 'everybody'}{split}"))
     st.button(
         "Add to the list",
         key="add built count",

@@ -31,6 +31,7 @@ from pages.components.release.records import (
     count_impossible_input,
     data_source,
     person_rule_input,
+    recall_typed,
     taker_caption,
     taker_inputs,
 )
@@ -101,6 +102,7 @@ def run_in_place_of_form() -> bool:
 
 def run_form(planned: Plan) -> None:
     """What is run, everything to be decided before it, and the button."""
+    recall_typed()
     st.markdown(
         f"The plan: {planned.full_contents}, {planned.amount_text} for "
         f"{escaped(planned.budget.full_unit)}. It is run **once**, on records that stay where they "

@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.components.release.form import ReleaseForm
 from pages.components.release.release_task import RELEASE_TASK, project_task
+from pages.components.shared.autosave import open_key
 from pages.components.shared.files import data_files, path_choice
 from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.analysis.glossary import meaning
@@ -35,6 +36,27 @@ SAMPLE = "The sample data"
 PATH = "A file or folder on this computer"
 DATABASE = "A table of a database"
 REFUSE, KEEP = "Refuse the records", "Count only the first"
+# What is typed about the records and the place of a release: it belongs to the project.
+_TYPED = {
+    "source": SAMPLE,
+    **dict.fromkeys(("data path", "positions path", "connection", "database table"), ""),
+    **dict.fromkeys(("output", "ledger", "limit"), ""),
+}
+_PROJECT = "release fields of"
+
+
+def recall_typed() -> None:
+    """Have the fields say what was typed for the open project; at first, nothing."""
+    key, before = open_key(), st.session_state.get(_PROJECT)
+    if key == before:
+        return
+    of_projects = st.session_state.setdefault("release fields", {})
+    if before is not None:
+        of_projects[before] = {
+            name: st.session_state.get(name, usual) for name, usual in _TYPED.items()
+        }
+        st.session_state.update(of_projects.get(key, _TYPED))
+    st.session_state[_PROJECT] = key
 
 
 def data_source(planned: Plan) -> Source | None:

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from pages.components.shared.autosave import autosaves, open_key
 from pages.components.shared.charts import download_frame
 from pages.components.shared.files import download
 from pages.components.shared.session import attempt, escaped, kept
@@ -46,13 +47,20 @@ def table_downloads(frame: pd.DataFrame, file: str) -> None:
 def page_for_readers(
     results: AnyResults, folder: Path, publication: Publication, **look: Any
 ) -> None:
-    """A button for one HTML file with all tables as crosstabs, where they are not too many."""
+    """A button for one HTML file with all tables as crosstabs, where they are not too many.
+
+    The last release of the open project has the title of the survey, others that of their folder.
+    """
+    saved = autosaves().last_release(open_key())
+    imprint = Imprint()
+    if saved is not None and saved.folder.absolute() == folder.absolute():
+        imprint = Imprint(saved.scenario.survey, records=saved.scenario.record_noun)
     counts = [item.n_rows for item in results.items]
     if sum(counts) <= MOST_ON_PAGE and len(counts) <= MOST_TABLES_ON_PAGE:
         kind = "-publishable" if publication.leave_empty else ""
         download(
             f"{folder.name}{kind}.html",
-            lambda: in_other_process(readers_page_bytes, folder, publication),
+            lambda: in_other_process(readers_page_bytes, folder, publication, imprint),
             "Download a page for readers",
             help="All tables in one file that opens in any browser and says in plain words what "
             "noise is in it: for those who have never heard of ε.",

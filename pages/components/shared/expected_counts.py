@@ -22,11 +22,10 @@ from pages.components.shared.solutions import NO_PLAN, part_budget
 from rpexplore.analysis.adaptive import tables_of
 from rpexplore.analysis.area_forecast import AreaForecast
 from rpexplore.analysis.drawn_areas import DrawnAreas, shares_of_areas
-from rpexplore.analysis.drawn_counts import drawn_once
+from rpexplore.analysis.drawn_counts import drawn_once, why_none_drawn
 from rpexplore.analysis.forecast import Forecast, public_tables_by
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.published_lines import (
-    NO_FORECAST_OF_SUMS,
     area_forecast_of_scenario,
     forecast_of_scenario,
     public_of_areas,
@@ -56,15 +55,12 @@ def forecast(planned: TablePlan, scenario: Scenario | None = None) -> Forecast |
     public = attempt(lambda: scenario.public_tables)
     if public is None:
         return None
-    if planned.workload.has_amounts.all():
-        st.caption(
-            f"{NO_FORECAST_OF_SUMS} Their margins of error do not depend on counts: see Tables "
-            "and Plan."
-        )
-        return None
     stated = scenario.public, scenario.expected
     # Not by its name: what was drawn serves every scenario with the same tables.
     by, slot = (planned.workload, *stated), _slot(scenario)
+    if why := kept(why_none_drawn, planned.workload, public, slot=slot, by=by):
+        st.caption(f"{why} Their margins of error do not depend on counts: see Tables and Plan.")
+        return None
     drawn = worked_out(drawn_once, planned.workload, public, stated, by=by, slot=slot)
     return drawn and kept(forecast_of_scenario, planned, drawn, scenario, slot=scenario.name)
 

@@ -98,6 +98,8 @@ def _exact_totals_input(here: str, budget: Budget) -> None:
         def stated(before: Budget) -> Budget:
             areas, domain = current().areas, current().domain
             tree = None if areas is None else areas.areas.tree
+            if areas is not None and "tables" not in current().kinds:
+                domain = areas.domain
             texts = [text for text in typed.split(";") if text.strip()]
             exact = [total_from_text(domain, tree, text) for text in texts]
             return budget_units.with_exact_totals(before, exact)

@@ -97,6 +97,7 @@ def csv_form(
     stated = _stated_separator(path, content, encoding)
     separators = (stated,) if stated else SEPARATORS
     has_records: dict[str, bool] = dict.fromkeys(separators, True)
+    is_long = False
     for separator in separators:
         with _text_of(path, content, encoding, errors="surrogateescape") as text:
             try:
@@ -104,8 +105,9 @@ def csv_form(
                     text.readline()
                 lines[separator] = next(csv.reader(text, delimiter=separator), [])
                 has_records[separator] = bool(text.read(1))
-            except (csv.Error, UnicodeError):
+            except (csv.Error, UnicodeError) as error:
                 lines[separator] = []
+                is_long |= "field larger than" in str(error)
     fitting = [
         separator
         for separator, line in lines.items()
@@ -115,6 +117,12 @@ def csv_form(
     columns = lines[separator]
     if not any(column.strip() for column in columns):
         columns = []  # an empty file, or an empty line before the names
+    if is_long and not columns:
+        raise DataError(
+            f"The header line of {name!r} has a name of more than {csv.field_size_limit():,} "
+            "characters, so it is none, or a quotation mark in it is not closed; put the names of "
+            "the columns there."
+        )
     if any("\udc80" <= sign <= "\udcff" for column in columns for sign in column):
         raise DataError(
             f"The records {name!r} do not start with a header line in UTF-8; save the file as "

@@ -11,6 +11,7 @@ import struct
 from typing import BinaryIO
 
 _OLDEST_STATA = 111  # of Stata 7 SE; before it types and value labels are written in other ways
+_BYTES_OF_STATA = {251: 1, 252: 2, 253: 4, 254: 4, 255: 8}
 _XPT_BLOCK = 80  # bytes, of which a transport file of SAS has a whole number
 _XPT_HEADER = b"HEADER RECORD*******"
 _STATA_END = b"</stata_dta>"
@@ -133,7 +134,8 @@ def _old_stata_ends(file: BinaryIO, head: bytes) -> bool:
         return True
     n_variables, n_records = struct.unpack_from(f"{order}Hi", head, 4)
     file.seek(109)
-    width = sum(map(_stata_width, file.read(n_variables)))
+    # The code of a type: of numbers of five kinds, else the bytes of a text.
+    width = sum(_BYTES_OF_STATA.get(kind, kind) for kind in file.read(n_variables))
     of_format = 49 if version >= 114 else 12
     file.seek((33 + of_format + 33 + 81) * n_variables + 2 * (n_variables + 1), os.SEEK_CUR)
     while True:  # characteristics
@@ -156,8 +158,3 @@ def _old_stata_ends(file: BinaryIO, head: bytes) -> bool:
             return False
         file.seek(length - 8, os.SEEK_CUR)
     return file.tell() == size
-
-
-def _stata_width(kind: int) -> int:
-    """Bytes of a variable by the code of its type: numbers of five kinds, or a text."""
-    return {251: 1, 252: 2, 253: 4, 254: 4, 255: 8}.get(kind, kind)

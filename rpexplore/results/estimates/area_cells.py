@@ -227,16 +227,18 @@ def exact_numbers(plan: AreaDesign, answers: AreaAnswers) -> dict[int, int]:
     total = plan.closure.find(())
     assert total is not None
     n_levels = int(plan.exact_levels[plan.of_residual[total]])
-    parts, found = answers.parts, {}
-    above = n_levels <= parts.level + 1
-    for part in range(len(parts.areas)) if n_levels else ():
-        of_part = answers.of_top if above else answers.of_part(part)
-        own = of_part.areas.down_to(n_levels - (0 if above or part == 0 else parts.level))
-        rows = slice(0, len(own))
-        values = np.rint(of_part.contribution(total, rows).reshape(-1)).astype(np.int64)
-        found |= dict(zip(own.areas.tolist(), values.tolist(), strict=True))
-        if above:
-            break
+    if not n_levels:
+        return {}
+    parts, found = answers.parts, dict[int, int]()
+    known = (
+        [(answers.of_top, 0)]
+        if n_levels <= parts.level + 1
+        else ((answers.of_part(part), part) for part in range(len(parts.areas)))
+    )
+    for estimates, part in known:
+        own = estimates.areas.down_to(n_levels - (parts.level if part else 0))
+        values = np.rint(estimates.contribution(total, slice(0, len(own))).reshape(-1))
+        found |= dict(zip(own.areas.tolist(), values.astype(np.int64).tolist(), strict=True))
     return found
 
 

@@ -27,7 +27,7 @@ from rpexplore.results.formats.crosstab import (
     has_sides,
 )
 from rpexplore.results.formats.crosstab_html import CSS, html_of, legend
-from rpexplore.results.formats.export import Export
+from rpexplore.results.formats.export import Export, Imprint
 from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.publication import Publication, sampling_of
 
@@ -129,9 +129,11 @@ def readers_page(export: Export, publication: Publication | None = None) -> str:
     )
 
 
-def readers_page_bytes(folder: Path, publication: Publication | None = None) -> bytes:
+def readers_page_bytes(
+    folder: Path, publication: Publication | None = None, imprint: Imprint | None = None
+) -> bytes:
     """The page of a folder of results, for a download."""
-    return readers_page(Export(folder), publication).encode()
+    return readers_page(Export(folder, imprint or Imprint()), publication).encode()
 
 
 def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, str, Crosstab]]:

@@ -29,15 +29,13 @@ class ExactMargin:
 
     def missing(self, codes: np.ndarray) -> np.ndarray:
         """How many records each cell has too few: int64, as `counts`."""
-        return self.counts - self._counted(codes).reshape(self.counts.shape)
+        counted = np.bincount(self.cells(codes), minlength=self.counts.size)
+        return self.counts - counted.reshape(self.counts.shape)
 
     def cells(self, codes: np.ndarray) -> np.ndarray:
         """The cell of each record, [n, d]: int64[n]."""
         own = codes[:, list(self.attributes)].T.astype(np.int64)
-        return np.ravel_multi_index(tuple(own), self.counts.shape)
-
-    def _counted(self, codes: np.ndarray) -> np.ndarray:
-        return np.bincount(self.cells(codes), minlength=self.counts.size)
+        return np.asarray(np.ravel_multi_index(tuple(own), self.counts.shape))
 
 
 def in_order(margins: Sequence[ExactMargin]) -> list[ExactMargin]:
@@ -86,11 +84,11 @@ def _move(
     numbers: SeededNumbers,
 ) -> None:
     """Move records between cells that differ in so many attributes, none of them on kept axes."""
-    missing = margin.missing(codes).ravel()
+    missing, cells = margin.missing(codes).ravel(), margin.cells(codes)
     few = np.flatnonzero(missing > 0)
     values = np.stack(np.unravel_index(np.arange(missing.size), margin.counts.shape), axis=1)
-    in_cells = np.argsort(margin.cells(codes), kind="stable")
-    starts = np.searchsorted(margin.cells(codes)[in_cells], np.arange(missing.size + 1))
+    in_cells = np.argsort(cells, kind="stable")
+    starts = np.searchsorted(cells[in_cells], np.arange(missing.size + 1))
     for cell in np.flatnonzero(missing < 0).tolist():
         differ = values[few] != values[cell]
         near = ~np.any(differ[:, list(kept)], axis=1) & (differ.sum(axis=1) == n_changed)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation.agreement import fitted
 from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets
+from rpexplore.planning.mechanism.asked_levels import queries_at_levels
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise, Where, query_attributes
 from rpexplore.releases.items import CONFIDENCE, Answer, PartReader
 from rpexplore.results.synthetic.impossible import Impossible, conditions_of_records
@@ -135,8 +136,8 @@ class Questions:
             else of the kind `ModelAnswer`, whose `basis` is "by a model".
 
         Raises:
-            WorkloadError: If an attribute is in no table, or is one of amounts that no table has
-                with the others.
+            WorkloadError: If an attribute is in no table, or at levels alone of which none tells
+                what is asked, or is one of amounts that no table has with the others.
             DomainError: For an unknown attribute, or a text that names no values.
             ReleaseError: If no model can be fitted to what was released.
         """
@@ -146,12 +147,21 @@ class Questions:
             )
         if self.is_held(where):
             return self._tables.answer(where=where)
-        # Attributes of which all values count are summed over: a table may hold the others.
+        # The model is of the levels that tables have.
+        at_levels: dict[str, Any] = {}
+        level_of: dict[str, int] = {}
+        for name, values in where.items():
+            query = next(iter(self._at_levels({name: values})), {name: values})
+            at_levels |= query
+            (level_of[name],) = self.domain.positions(query)
         condition = {
-            index: within for index, within in self._condition(where).items() if not np.all(within)
+            index: within
+            for index, within in self._condition(at_levels).items()
+            if not np.all(within)
         }
-        narrowed: dict[str, list[float]] = {
-            self.domain.names[i]: own.astype(float).tolist() for i, own in condition.items()
+        # Attributes of which all values count are summed over: a table may hold the others.
+        narrowed: dict[str, Any] = {
+            name: values for name, values in where.items() if level_of[name] in condition
         }
         if self.is_held(narrowed):
             return self._tables.answer(where=narrowed)
@@ -163,9 +173,14 @@ class Questions:
         return self.model(on_progress).answer(condition)
 
     def is_held(self, where: Where) -> bool:
-        """Whether a table holds the attributes of a condition together."""
-        asked = set(query_attributes(self.domain, (), where))
-        return any(asked <= set(self.domain.positions(table)) for table in self._tables.table_names)
+        """Whether a table holds the attributes of a condition together, or levels that tell it.
+
+        Raises `WorkloadError` if tables hold only levels that do not.
+        """
+        return bool(self._at_levels(where))
+
+    def _at_levels(self, where: Where) -> list[dict[str, list[float]]]:
+        return queries_at_levels(self.domain, where, self._tables.table_names)
 
     def model(self, on_progress: Progress = no_progress) -> "FittedModel":
         """The model, fitted at the first call."""

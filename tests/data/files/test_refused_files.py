@@ -12,6 +12,7 @@ import pytest
 
 from rpexplore import Bins, Categories, Domain, Integers
 from rpexplore.data.files.columns import read_header
+from rpexplore.data.files.csv_batches import csv_form
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.frames import FrameSource
 from rpexplore.errors import DataError, DomainError
@@ -265,3 +266,9 @@ def test_a_value_of_many_megabytes_is_named(tmp_path):
     path.write_text("a,note\nx," + "n" * 20_000_000 + "\nx,y\n")
     with pytest.raises(DataError, match=r"hold a value of several megabytes, or a quotation mark"):
         list(FileSource(path).batches(["a"]))
+
+
+def test_a_header_line_of_megabytes_is_named_as_such(tmp_path):
+    (tmp_path / "records.csv").write_text(f"a,{'x' * 200_000}\n1,2\n")
+    with pytest.raises(DataError, match=r"The header line of 'records\.csv' has a name of more"):
+        csv_form(tmp_path / "records.csv", "records.csv")

@@ -167,7 +167,7 @@ def test_totals_that_share_attributes_leave_nothing_unprotected_unsaid():
 
 def test_a_person_with_several_records_and_tables_beside_areas_are_refused():
     tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2, "age": 5}), 1)
-    with pytest.raises(PlanError, match="or of tables in areas alone, and not with tables in"):
+    with pytest.raises(PlanError, match="in plans of tables and tables in areas is not known"):
         rp.plan(
             rp.Request(
                 tables=tables,
