@@ -39,7 +39,7 @@ from rpexplore.analysis.queries import (
     with_usefulness,
 )
 from rpexplore.analysis.sufficient_budgets import smallest_query_budget
-from rpexplore.common.text import capitalised, describe_share, plural
+from rpexplore.common.text import capitalised, describe_share
 from rpexplore.figures.queries import (
     FREE_COLUMNS,
     OUTCOME_COLUMNS,
@@ -94,9 +94,8 @@ def counts_editor(planned: QueryPlan | None) -> None:
 def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     """How many queries, how many targets are met, privacy, and how far off the list is."""
     count_met, sentence = targets_met(planned, stated)
-    cells, queries = planned.queries.cells_text, plural(len(stated), "own count")
     amount, others = privacy_as_stated(planned)
-    figures = [("Targets met", f"{count_met:,} of {len(stated):,}", f"{queries} over {cells}")]
+    figures = [("Targets met", f"{count_met:,} of {len(stated):,}", "own counts")]
     answers, public, limit = _answers(stated), current().public_tables, current().cv_limit
     if answers is not None and public is not None:
         useful = CountUsefulness.of_answers(planned, answers, public, limit)
