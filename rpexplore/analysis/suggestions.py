@@ -59,6 +59,7 @@ _MOST_SEARCHES, _MORE = 3, 1.05  # searches of a kind; by how much errors grow f
 _MOST_OTHERS = 10_000  # tables that are looked at for what a proposal costs; of more, evenly chosen
 _USUAL_FACTOR = 8  # where none of them is enough
 _MOST_TIMES = 1e6  # of a budget
+_COMPARED = 10  # times the present budget, up to which they are told
 _PRECISION = 1e-3  # of the logarithm of a budget
 _LEAST_LOST = 0.01  # of the logarithm of cells: two levels may have as many groups
 _NOTICED = 0.005  # of people: what a proposal gains at least
@@ -297,14 +298,18 @@ def suggestions(
 class _Rung:
     """A level of an attribute, in the name that tables have.
 
-    kind  as of `TableChange`; "" for what the table has now
-    size  number of cells
-    new   (attribute, level) if the codebook has not got it yet
+    kind   as of `TableChange`; "" for what the table has now
+    size   number of cells
+    title  of the attribute, as people read it
+    words  its level in quotes, or "single values"
+    new    (attribute, level) if the codebook has not got it yet
     """
 
     kind: str
     name: str
     size: int
+    title: str
+    words: str
     new: tuple[tuple[str, Level], ...] = ()
 
 
@@ -489,11 +494,14 @@ class _Bench:
         of_records = domain.attributes[column]
         current = np.array(attribute.index_of_values or range(attribute.size))
         known = {level.name for level in of_records.all_levels}
-        rungs = [_Rung("", attribute.name, attribute.size)]
+        title, level_now = of_records.title, attribute.name.removeprefix(f"{of_records.name}@")
+        words = "single values" if attribute.name == of_records.name else f"“{level_now}”"
+        rungs = [_Rung("", attribute.name, attribute.size, title, words)]
         for kind, level in coarser_levels(of_records, current, self._public_shares(column)):
             new = () if level.name in known else ((of_records.name, level),)
             name = of_records.at_level(level).name
-            rungs.append(_Rung(kind, name, len(level.labels), new))
+            words = f"“{level.name}”"
+            rungs.append(_Rung(kind, name, len(level.labels), title, words, new))
         return rungs
 
     def _public_shares(self, column: int) -> np.ndarray | None:
@@ -513,7 +521,7 @@ class _Bench:
         now, best = tuple(own[0] for own in rungs), None
         for rung in rungs[axis][1:]:
             if rung.kind == kind:
-                change = self._coarser_by(table, (*now[:axis], rung, *now[axis + 1 :]))
+                change = self._coarser_by(table, now, (*now[:axis], rung, *now[axis + 1 :]))
                 best = change or best
                 if change is not None and self._is_enough(self._expected(change, inflation)):
                     break
@@ -529,7 +537,7 @@ class _Bench:
 
         def tried(steps: Sequence[int]) -> tuple[TableChange | None, np.ndarray]:
             chosen = tuple(own[step] for own, step in zip(rungs, steps, strict=True))
-            change = self._coarser_by(table, chosen)
+            change = self._coarser_by(table, [own[0] for own in rungs], chosen)
             people = np.zeros(1) if change is None else self._expected(change, inflation)
             return change, people
 
@@ -556,7 +564,9 @@ class _Bench:
                 steps, best = finer, change
         return best if best is not None and best.action == SEVERAL else None
 
-    def _coarser_by(self, table: Table, rungs: tuple[_Rung, ...]) -> TableChange | None:
+    def _coarser_by(
+        self, table: Table, now: Sequence[_Rung], rungs: Sequence[_Rung]
+    ) -> TableChange | None:
         """The change to these levels; None if that table is there already."""
         new = tuple(level for rung in rungs for level in rung.new)
         known = with_new_levels(self.workload.domain, new).with_levels
@@ -565,10 +575,10 @@ class _Bench:
         is_known = all(name in domain for name in replacement)
         if is_known and self.workload.find(domain.positions(replacement)) is not None:
             return None
-        changed = [
-            (rung, name) for rung, name in zip(rungs, table, strict=True) if rung.name != name
-        ]
-        text = ", ".join(f"{rung.name} in place of {name}" for rung, name in changed)
+        changed = [pair for pair in zip(rungs, now, strict=True) if pair[0] is not pair[1]]
+        text = ", ".join(
+            f"{rung.title} in {rung.words} instead of {before.words}" for rung, before in changed
+        )
         action = changed[0][0].kind if len(changed) == 1 else SEVERAL
         return TableChange(action, text, table, replacement, new)
 
@@ -602,7 +612,10 @@ class _Bench:
             return None
         needed, plan = exp(high) * float(self.plan.budget.rho), self.plan
         enough = sufficient_budget(needed, plan.budget, noise=plan.noise)
-        text = f"{enough.short_text}, {enough.compared}"
+        # A budget far above the present one is another one: how many times it is says little.
+        text = f"needs {enough.short_text}"
+        if enough.times <= _COMPARED:
+            text += f", {enough.compared}"
         return TableChange(BUDGET, text, self.workload.tables[place], budget=enough.budget)
 
     # ---- the people in good cells
