@@ -212,18 +212,17 @@ def combinations_in_words(domain: Domain) -> str:
 
 
 def _in_words(attribute: Attribute, chosen: str) -> str:
-    """The title of an attribute and the labels of chosen values; of many as they are typed."""
+    """The title of an attribute and the labels of chosen values, many as runs, or as typed."""
     if isinstance(attribute.values, Amounts):
         return f"{attribute.title} {chosen}"
     labels = attribute.labels()
     rows = np.flatnonzero(selection_mask(attribute, [chosen]))
-    if not isinstance(attribute.values, Categories):
+    words = [labels[row] for row in rows]
+    if len(rows) > _LISTED_VALUES or not isinstance(attribute.values, Categories):
         runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
         words = [
             labels[run[0]] if len(run) == 1 else f"{labels[run[0]]} to {labels[run[-1]]}"
             for run in runs
         ]
-    else:
-        words = [labels[row] for row in rows]
     text = joined(words, " or ") if len(words) <= _LISTED_VALUES else chosen
     return f"{attribute.title} {text}"

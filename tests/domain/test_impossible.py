@@ -230,6 +230,9 @@ def test_they_are_read_by_labels():
     assert combinations_in_words(rp.Domain((age, STATUS, WORK), (*stated, *STATED))).endswith(
         "; and 1 more"
     )
+    jobs = rp.Attribute("job", rp.Categories(tuple("abcdefgh"), tuple("ABCDEFGH")))
+    many = rp.Domain((AGE, jobs), ({"age": "0..14", "job": "b..h"},))
+    assert combinations_in_words(many) == "age 0 to 14 with job B to H"
 
 
 def test_a_combination_as_it_is_typed():
