@@ -27,10 +27,9 @@ help:  ## show this list
 app: $(VENV)/.installed-app  ## set up and open the app on the sample data
 	@$(BIN)/rpexplore app $(if $(PORT),--port $(PORT))
 
-# One process more than processors; who is done first takes over from the others. Of linear algebra
-# each has one thread: more would wait for each other. (Not in pyproject.toml, because it would slow
-# down who runs a single test.)
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+# One process more than processors; who is done first takes over from the others. (Not in
+# pyproject.toml, because it would slow down who runs a single test.)
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 test: $(VENV)/.installed-dev  ## set up and run all tests but the nightly ones
 	@$(PYTEST) -m "not nightly"

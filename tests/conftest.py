@@ -12,6 +12,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Of linear algebra each process has one thread, and so have those that it starts. With two, which
+# wait for each other in turning, a report takes three times the processor time. Set before NumPy
+# is loaded below.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from tests.data.engines.servers import Server, running_postgres
 
 TESTS = Path(__file__).parent

@@ -29,6 +29,7 @@ def planned(domain: rp.Domain = DOMAIN, **of_budget) -> Plan:
 
 
 ADDED, REPLACED = planned(), planned(neighbours="replace")
+SEX = {"name": "sex", "constraints": {"enum": ["f", "m"]}}
 OF_A, OF_B = planned(exact=["a"]), planned(exact=["b"])
 
 
@@ -47,9 +48,9 @@ def records(folder: Path, name: str) -> Path:
     [
         (ADDED, REPLACED, (4, 1), Neighbours("replace")),
         (REPLACED, ADDED, (1, 4), Neighbours("replace")),
-        (OF_A, REPLACED, (1, 4), Neighbours("replace", (("a",),))),
-        (ADDED, OF_A, (16, 1), Neighbours("replace", (("a",),))),
-        (OF_B, OF_A, (1, 1), Neighbours("replace", (("a",), ("b",)))),
+        (OF_A, REPLACED, (1, 4), Neighbours.by(OF_A)),
+        (ADDED, OF_A, (16, 1), Neighbours.by(OF_A)),
+        (OF_B, OF_A, (1, 1), Neighbours.common([Neighbours.by(one) for one in (OF_A, OF_B)])),
     ],
 )
 def test_what_came_together_is_summed_for_what_all_runs_protect(
@@ -149,6 +150,21 @@ def test_numbers_of_areas_are_those_of_one_list_of_areas(tmp_path):
     assert account(data).spent_record_rho == 2 * plans[0].record_rho
 
 
+def test_totals_are_those_of_one_codebook(tmp_path):
+    """Other bins of ages have the same name; how many people are in each was told without noise."""
+    data = tmp_path / "people.csv"
+    data.write_text("age,sex\n" + "".join(f"{age % 8},f\n" for age in range(20)))
+
+    def of_bins(edges: list[int], label: str = "") -> Plan:
+        field = {"name": "age", "title": label, "type": "integer", "bins": edges}
+        return planned(rp.Domain.from_schema({"fields": [field, SEX]}), exact=["age"])
+
+    rp.release(of_bins([0, 4, 8]), data, tmp_path / "out")
+    with pytest.raises(LedgerError, match=r"not added up.*of the same codebook"):
+        rp.dry_run(of_bins([0, 3, 8]), data, tmp_path / "again")
+    rp.release(of_bins([0, 4, 8], "Age in years"), data, tmp_path / "again")
+
+
 def in_a_database(folder: Path) -> tuple[DatabaseSource, DatabaseSource]:
     with sqlite3.connect(folder / "records.sqlite") as connection:
         connection.execute("CREATE TABLE t AS SELECT 0 AS a, 0 AS b UNION ALL SELECT 1, 2")
@@ -245,8 +261,9 @@ def test_no_name_of_an_attribute_is_taken_for_what_neighbours_do(name, tmp_path)
     assert account(data).neighbours == Neighbours()
     for noun in (None, "household"):
         exact = planned(domain, exact=[name], unit_noun=noun)
-        assert Neighbours.of(noted_unit(exact)) == Neighbours("replace", ((name,),))
         replaced = planned(domain, neighbours="replace", unit_noun=noun)
+        kept = Neighbours.of(noted_unit(exact))
+        assert kept == Neighbours.by(exact) != Neighbours.by(replaced)
         assert Neighbours.of(noted_unit(replaced)) == Neighbours("replace")
 
 

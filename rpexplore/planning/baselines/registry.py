@@ -167,24 +167,34 @@ class LaplaceProduct(Baseline):
         _refuse_other_bases(workload)
         used = np.array([index for index in workload.used if closure.sizes[index] > 1], dtype=int)
         sizes = closure.sizes[used].astype(float)
-        has = np.any(workload.members[:, :, None] == used, axis=1)
+        has = np.any(workload.members[:, :, None] == used, axis=1).astype(float)
         with np.errstate(divide="ignore"):
             log_weights = np.log(loss.table_weights(workload))
         power = power_of(loss)
         if np.isinf(power):
             raise UnsuitableError("only for the average error, or between it and the largest.")
 
-        def logs_of(log_theta: np.ndarray) -> np.ndarray:
+        def factors(log_theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            """log of the variance of each attribute's total, and of a cell's over it."""
             theta = np.exp(log_theta)
-            common, beside = 2 * np.log1p(theta), 1 + sizes * theta**2
-            total = common + np.log(sizes / beside)
-            cell = common + np.log1p(-(theta**2) / beside)
-            return np.sum(np.where(has, cell, total), axis=1)
+            total = 2 * np.log1p(theta) + np.log(sizes) - np.log1p(sizes * theta**2)
+            return total, np.log1p((sizes - 1) * theta**2) - np.log(sizes)
 
-        def value(log_theta: np.ndarray) -> float:
+        def logs_of(log_theta: np.ndarray) -> np.ndarray:
+            total, cell = factors(log_theta)
+            return np.sum(total) + has @ cell
+
+        def value(log_theta: np.ndarray) -> tuple[float, np.ndarray]:
+            """The log of the loss, and its gradient in log ϑ."""
             weighted = power * (log_weights + logs_of(log_theta))
             highest = np.max(weighted)
-            return float(highest + np.log(np.sum(np.exp(weighted - highest)))) / power
+            parts = np.exp(weighted - highest)
+            theta = np.exp(log_theta)
+            squares = theta**2
+            of_total = 2 * theta / (1 + theta) - 2 * sizes * squares / (1 + sizes * squares)
+            of_cell = 2 * (sizes - 1) * squares / (1 + (sizes - 1) * squares)
+            gradient = of_total + (parts @ has) / np.sum(parts) * of_cell
+            return float(highest + np.log(np.sum(parts))) / power, gradient
 
         if len(used) > MOST_ATTRIBUTES or len(workload) > _MOST_TABLES:
             raise UnsuitableError("only where they are found in a moment, which they are not here.")
@@ -197,9 +207,9 @@ class LaplaceProduct(Baseline):
             starts += [np.where(np.eye(len(used))[one] > 0, 0.5, -4.0) for one in range(len(used))]
         for start in starts if len(used) else ():
             bounds = [(-20.0, 10.0)] * len(used)
-            found = minimize(value, start, method="L-BFGS-B", bounds=bounds)
+            found = minimize(value, start, method="L-BFGS-B", bounds=bounds, jac=True)
             tried.append(found.x)
-        logs = logs_of(min(tried, key=value))
+        logs = logs_of(min(tried, key=lambda log_theta: value(log_theta)[0]))
         return LogVariances(logs, logs)
 
 

@@ -614,7 +614,10 @@ def check_neighbours(account: Account, plan: Plan | PartPlan) -> None:
     elif others[0].within != own.within:
         remedy = "Plan with the same condition (--where), or none, and neighbours as before."
     elif others[0].exact or own.exact:
-        remedy = "Plan with the same exact totals (--exact) and neighbours as before."
+        remedy = (
+            "Plan with the same exact totals (--exact) of the same codebook and areas, and "
+            "neighbours as before."
+        )
     else:
         remedy = f"Plan with --neighbours {others[0].kind}."
     if common.exact:

@@ -1,5 +1,6 @@
 """What runs spent together, and for whom: sums of ρ, claims of their noise, kinds of neighbours."""
 
+import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -10,6 +11,9 @@ from typing import Any
 from rpexplore.common.json_fields import FieldError, loads
 from rpexplore.common.numbers import Exact
 from rpexplore.common.text import joined, rounded
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
+from rpexplore.domain.domain import Domain
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions
@@ -24,7 +28,7 @@ _CLAIMED_AT = "1e-6"  # the δ near which such a claim is about the best
 _REPLACED = "; neighbours replace records"
 _KEEPING = "; neighbours keep the exact totals "  # behind it these, as JSON
 _WITHIN = "; neighbours replace records within "  # behind it three lists of names, as JSON
-_DIGITS_OF_AREAS = 12  # of the SHA-256 of areas whose numbers of records are exact
+_DIGITS_OF_NAME = 12  # of the SHA-256 of areas, or of an attribute's values
 
 
 def total_of(amounts: Iterable[Fraction]) -> Fraction:
@@ -125,7 +129,8 @@ class Neighbours:
     """How data sets differ that runs must hardly tell apart.
 
     kind     "add-remove" or "replace"
-    exact    the totals that stay, as in a `Budget`; of areas with what tells these from others
+    exact    the totals that stay, as in a `Budget`, each name with what tells its values or areas
+             from others of this name
     within   the universes of plans, where records are replaced: a replaced record stays within
              each, or outside, as how many records are within is public
     counted  the names of what runs have counted other than the records of their account, which may
@@ -273,18 +278,23 @@ def _lists_of_names(text: str) -> tuple[Any, ...] | None:
 
 
 def _told_apart(plan: Plan, exact: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-    """Exact totals, with numbers of records of areas as those of this plan's areas.
+    """Exact totals, with what tells them from others of the same name.
 
-    Other lists of areas can have levels of the same name.
+    Other lists of areas can have levels of this name, and other codebooks another grouping of ages.
     """
-    if not exact or plan.part("areas") is None:
-        return exact
-    from rpexplore.planning.areas.area_plan import AreaPlan  # which few runs need
-    from rpexplore.planning.areas.exact_in_areas import OF_AREAS
+    return tuple(tuple(f"{name} ({_meant(plan, name)})" for name in total) for total in exact)
+
+
+def _meant(plan: Plan, name: str) -> str:
+    """Which areas, or which values of an attribute, an exact total of a plan is of."""
+    from rpexplore.planning.areas.exact_in_areas import OF_AREAS  # which few runs need
 
     areas = plan.part("areas")
-    assert isinstance(areas, AreaPlan)
-    of_these = f" of areas {areas.workload.tree.sha256[:_DIGITS_OF_AREAS]}"
-    return tuple(
-        tuple(name + of_these * name.startswith(OF_AREAS) for name in total) for total in exact
-    )
+    if areas is not None and name.startswith(OF_AREAS):
+        return f"areas {areas.workload.tree.sha256[:_DIGITS_OF_NAME]}"
+    domain = next(part.domain for part in plan.parts if name in part.domain.names)
+    values = domain[name].values
+    if isinstance(values, Categories):
+        values = replace(values, labels=())  # which count nothing otherwise
+    content = json.dumps(Domain((Attribute(name, values),)).to_schema(), sort_keys=True)
+    return f"values {hashlib.sha256(content.encode()).hexdigest()[:_DIGITS_OF_NAME]}"
