@@ -110,10 +110,10 @@ def with_targets_as_typed(answers: pd.DataFrame, stated: StatedQueries | None) -
     wanted = []
     for name, error in zip(answers["name"], answers["target"], strict=True):
         target = known.get(name)
-        is_that = target is not None and target.standard_error == error
-        is_other_unit = is_that and target.unit != STANDARD_ERROR
-        wanted.append(target.text if is_other_unit else f"σ = {rounded(error, 3)}")
-    place = answers.columns.get_loc("target")
+        wanted.append(f"σ = {rounded(error, 3)}")
+        if target is not None and target.standard_error == error and target.unit != STANDARD_ERROR:
+            wanted[-1] = target.text
+    place = answers.columns.tolist().index("target")
     table = answers.drop(columns="target")
     table.insert(place, "wanted", wanted)
     return table
