@@ -189,9 +189,12 @@ def combined_design(releases: Sequence[MeasuredRelease]) -> AreaDesign:
         )
         if key not in profiles:
             profiles[key] = len(profiles)
-            total = sum(
-                float(weights[index]) * plan.multiples[plan.of_residual[own], of_groups[index]]
-                for index, plan, own in having
+            total = np.sum(
+                [
+                    float(weights[index]) * plan.multiples[plan.of_residual[own], of_groups[index]]
+                    for index, plan, own in having
+                ],
+                axis=0,
             )
             # What one of them counted exactly needs no average.
             levels = max(int(plan.exact_levels[plan.of_residual[own]]) for _, plan, own in having)
