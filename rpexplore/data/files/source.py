@@ -36,6 +36,7 @@ from rpexplore.data.files.csv_batches import (
 from rpexplore.data.files.fixed_batches import fixed_batches
 from rpexplore.data.files.statistics_batches import (
     declared_by,
+    encoding_remarks,
     statistics_batches,
     statistics_variables,
 )
@@ -400,6 +401,12 @@ class FileSource(BatchSource):
             # The time of a change cannot be set back as that of the contents can.
             files.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino))
         return files
+
+    def remarks(self) -> tuple[str, ...]:
+        """Of files of SPSS, Stata or SAS that state another encoding than is named, perhaps."""
+        with self.readable():
+            files = [file for file in record_files(self.path) if file.kind in PACKAGES]
+            return encoding_remarks({file.name: file.path for file in files}, self.encoding)
 
     @property
     def needs_layout(self) -> bool:
