@@ -65,6 +65,17 @@ def stated_text(budget: Budget) -> str:
     return f"{symbol} = {text_in_unit(budget, unit, stated_delta(budget))}"
 
 
+def privacy_as_stated(plan: Plan | PartPlan) -> tuple[str, str]:
+    """What a plan costs in the unit that its budget is stated in, and the same in others.
+
+    "ε = 1 at δ = 1e-6" and "ρ = 0.0281; ε = 1.29 at δ = 1e-9" of an ε; of others ρ first.
+    """
+    rho, epsilons = privacy.rho_text(plan.rho, 3), plan.epsilon_texts[:2]
+    if stated_unit(plan.budget) == "epsilon":
+        return epsilons[0], "; ".join([rho, *epsilons[1:]])
+    return rho, "; ".join(epsilons)
+
+
 def with_value(budget: Budget, unit: str, value: str, delta: str = USUAL_DELTA) -> Budget:
     """The budget with this value in that unit, for the same privacy unit.
 

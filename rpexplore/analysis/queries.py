@@ -30,7 +30,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.workload.query_definitions import StatedQueries
 from rpexplore.workload.query_list import MAX_CELLS, QueryList
-from rpexplore.workload.targets import MET_FACTOR
+from rpexplore.workload.targets import MET_FACTOR, STANDARD_ERROR
 
 _MOST_CONDITIONS = 1000  # that are made for queries given by coefficients; each takes a moment
 _MOST_EXPECTED = 500_000  # cells that are counted in each population: 100 MB
@@ -97,6 +97,26 @@ def of_queries(plan: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
             "share": frame["shadow_price"],
         }
     )
+
+
+def with_targets_as_typed(answers: pd.DataFrame, stated: StatedQueries | None) -> pd.DataFrame:
+    """Released own counts with `wanted` in place of `target`: "±20 at 95 %", or "σ = 10.2".
+
+    A release keeps standard errors alone: a count is matched by its name and that number.
+
+    stated: a list whose targets are known as they were typed; None: there is none
+    """
+    known = {} if stated is None else dict(zip(stated.queries.names, stated.targets, strict=True))
+    wanted = []
+    for name, error in zip(answers["name"], answers["target"], strict=True):
+        target = known.get(name)
+        wanted.append(f"σ = {rounded(error, 3)}")
+        if target is not None and target.standard_error == error and target.unit != STANDARD_ERROR:
+            wanted[-1] = target.text
+    place = answers.columns.tolist().index("target")
+    table = answers.drop(columns="target")
+    table.insert(place, "wanted", wanted)
+    return table
 
 
 def query_headline(plan: QueryPlan) -> Headline:

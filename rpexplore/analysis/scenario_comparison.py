@@ -83,7 +83,8 @@ def summary(scenario: Scenario) -> str:
         asked.append(f"tables in {plural(scenario.areas.areas.n_areas, 'area')}")
     if scenario.query_list is not None:
         asked.append(plural(len(scenario.query_list), "own count"))
-    return f"{joined(asked)}; {scenario.objective.title}; {stated_text(scenario.budget)}"
+    budget = stated_text(scenario.budget).replace(" ", "\N{NO-BREAK SPACE}")  # in one line
+    return f"{joined(asked)}; {scenario.objective.title}; {budget}"
 
 
 def texts_side_by_side(texts: dict[str, list[str]], values: list[list[Any]]) -> pd.DataFrame:

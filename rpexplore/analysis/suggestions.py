@@ -12,17 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import exp, log, nan, sqrt
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.populations import CountsOfTables
+from rpexplore.analysis.proposals import Proposal, TableSuggestions
 from rpexplore.analysis.ranges import Range
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
-from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.domain import AttributeSet
 from rpexplore.domain.levels import Level
 from rpexplore.domain.public_tables import cells_of
@@ -30,7 +28,6 @@ from rpexplore.domain.survey import SurveyDesign, least_good_counts
 from rpexplore.errors import PlanError, RpexploreError, WorkloadError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.variances import CellVariances
-from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum, record_cost
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.planning.table_plan import TablePlan
@@ -59,187 +56,11 @@ _MOST_SEARCHES, _MORE = 3, 1.05  # searches of a kind; by how much errors grow f
 _MOST_OTHERS = 10_000  # tables that are looked at for what a proposal costs; of more, evenly chosen
 _USUAL_FACTOR = 8  # where none of them is enough
 _MOST_TIMES = 1e6  # of a budget
+_COMPARED = 10  # times the present budget, up to which they are told
 _PRECISION = 1e-3  # of the logarithm of a budget
 _LEAST_LOST = 0.01  # of the logarithm of cells: two levels may have as many groups
 _NOTICED = 0.005  # of people: what a proposal gains at least
 _ROUNDING = 1e-9  # of shares
-_LEAST_TOLD = 0.0005  # of people in other tables
-_LEAST_SHOWN = 0.05  # per cent, points
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Proposal:
-    """A change of a table, planned anew and forecast.
-
-    change           what is done
-    workload         all tables after it
-    budget           of these
-    table            the title of the table that is there then; "" if it is left out
-    cells            of that table
-    standard_error   and the root mean square of their standard errors
-    people           share of people in good cells of that table; None if it is left out
-    gained           its median less that of the table as it is now
-    meets            "yes", "no" or "open" as of `Forecast.tables`; "" if it is left out
-    others_variance  by how much the variances of the other tables change: the median, a share
-    others_largest   and the largest change
-    others_people    by how much their share of people in good cells changes, mean over tables
-    others_meeting   by how many more or fewer of them meet the rule
-    """
-
-    change: TableChange
-    workload: Workload
-    budget: Budget
-    table: str
-    cells: float
-    standard_error: float
-    people: Range | None
-    gained: float
-    meets: str
-    others_variance: float
-    others_largest: float
-    others_people: float
-    others_meeting: float
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether the table surely meets the rule at the same budget."""
-        return self.meets == "yes" and self.change.budget is None
-
-    @property
-    def rank(self) -> tuple[float, ...]:
-        """Smaller is better: see `TableSuggestions.proposals`."""
-        if self.change.action == LEFT_OUT:
-            return (3,)
-        if self.change.budget is not None:
-            return (1,)
-        if self.meets == "no":
-            return (2, -round(self.gained, 2), -self.cells)
-        missing, points = -round(self.others_meeting), -round(100 * self.others_people)
-        return (0, max(missing, 0), max(points, 0), self.meets == "open", -self.cells)
-
-    def text(self, record_noun: str) -> str:
-        """The proposal with what it gains and costs, in a sentence or two."""
-        sentences = [f"{self.change.text}."]
-        if self.people is not None:
-            people = self.people.text(describe_share)
-            sentences[0] = f"{self.change.text}: {people} of the {record_noun} in good cells."
-        if abs(self.others_people) >= _LEAST_TOLD or round(self.others_meeting):
-            meeting = f"{_signed(round(self.others_meeting), '')} of them good enough"
-            people = f"{_signed(100 * self.others_people, ' points')} of {record_noun}"
-            sentences.append(f"Other tables: {people}, {meeting}.")
-        else:
-            sentences.append("Other tables stay as good.")
-        return " ".join(sentences)
-
-    def apply(self, plan: Plan | TablePlan) -> Plan:
-        """The plan after the change: at the same budget, unless it is more budget.
-
-        plan: the one that suggestions were made for; its other parts stay as they are
-        """
-        whole = Plan.of(plan)
-        old = whole.part("tables")
-        new = optimum(
-            self.workload,
-            loss=old.loss,
-            budget=self.budget,
-            uniform_reference=old.has_uniform_reference,
-        ).at(self.budget)
-        budget = whole.budget
-        if self.change.budget is not None:
-            budget = self.budget
-            if len(whole.parts) > 1:
-                more = self.budget.privacy_cost - old.budget.privacy_cost
-                budget = whole.budget.of_unit(privacy_cost=whole.budget.privacy_cost + more)
-        return Plan(
-            tuple(new if part is old else part for part in whole.parts),
-            budget,
-            new.version,
-            universe=whole.universe,
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TableSuggestions:
-    """What would make one table good enough.
-
-    table      its attributes
-    title      of the table
-    people     share of its people in good cells now
-    proposals  the best first: those with which it meets the rule at the same budget, and of these
-               the ones that make fewest other tables miss it, that cost these the fewest points of
-               people, that surely meet it, that keep most cells; then more budget; then what helps
-               and is not enough; leaving it out at last
-    whom       the word for those whom the table counts
-    """
-
-    table: Table
-    title: str
-    people: Range
-    proposals: tuple[Proposal, ...]
-    whom: str = "people"
-
-    def frame(self) -> pd.DataFrame:
-        """One row a proposal, the best first; index: its number, from 1.
-
-        Columns: action, proposal, table, cells, standard_error, people_low, people_median,
-        people_high, gained, meets, others_variance, others_variance_largest, others_people,
-        others_meeting: shares, and changes of shares; others_meeting is a number of tables.
-        """
-        rows = [
-            {
-                "action": one.change.action,
-                "proposal": one.change.text,
-                "table": one.table,
-                "cells": one.cells,
-                "standard_error": one.standard_error,
-                **{
-                    f"people_{end}": getattr(one.people, end, np.nan)
-                    for end in ("low", "median", "high")
-                },
-                "gained": one.gained,
-                "meets": one.meets,
-                "others_variance": one.others_variance,
-                "others_variance_largest": one.others_largest,
-                "others_people": one.others_people,
-                "others_meeting": one.others_meeting,
-            }
-            for one in self.proposals
-        ]
-        return pd.DataFrame(rows, index=pd.RangeIndex(1, len(rows) + 1, name="number"))
-
-    def columns(self) -> pd.DataFrame:
-        """The frame for reading: figures as texts."""
-        frame = self.frame()
-        people = [
-            "" if one.people is None else one.people.text(describe_share) for one in self.proposals
-        ]
-        return pd.DataFrame(
-            {
-                "": [str(number) for number in frame.index],
-                "proposal": frame["proposal"].tolist(),
-                f"{self.whom} in good cells": people,
-                "meets": frame["meets"].tolist(),
-                "variance of others": [_signed(100 * v, " %") for v in frame["others_variance"]],
-                f"their {self.whom}": [_signed(100 * v, " points") for v in frame["others_people"]],
-                "of them meet": [_signed(round(v), "") for v in frame["others_meeting"]],
-            }
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        rows = self.frame().reset_index().to_dict("records")
-        plain = [
-            {str(k): None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
-            for row in rows
-        ]
-        return {
-            "table": list(self.table),
-            "people": self.people._asdict(),
-            "proposals": plain,
-        }
-
-    def __str__(self) -> str:
-        return f"{self.title}: {self.people.text(describe_share)} of {self.whom} in good cells"
 
 
 def suggestions(
@@ -297,14 +118,18 @@ def suggestions(
 class _Rung:
     """A level of an attribute, in the name that tables have.
 
-    kind  as of `TableChange`; "" for what the table has now
-    size  number of cells
-    new   (attribute, level) if the codebook has not got it yet
+    kind   as of `TableChange`; "" for what the table has now
+    size   number of cells
+    title  of the attribute, as people read it
+    words  its level in quotes, or "single values"
+    new    (attribute, level) if the codebook has not got it yet
     """
 
     kind: str
     name: str
     size: int
+    title: str
+    words: str
     new: tuple[tuple[str, Level], ...] = ()
 
 
@@ -489,11 +314,14 @@ class _Bench:
         of_records = domain.attributes[column]
         current = np.array(attribute.index_of_values or range(attribute.size))
         known = {level.name for level in of_records.all_levels}
-        rungs = [_Rung("", attribute.name, attribute.size)]
+        title, level_now = of_records.title, attribute.name.removeprefix(f"{of_records.name}@")
+        words = "single values" if attribute.name == of_records.name else f"“{level_now}”"
+        rungs = [_Rung("", attribute.name, attribute.size, title, words)]
         for kind, level in coarser_levels(of_records, current, self._public_shares(column)):
             new = () if level.name in known else ((of_records.name, level),)
             name = of_records.at_level(level).name
-            rungs.append(_Rung(kind, name, len(level.labels), new))
+            words = f"“{level.name}”"
+            rungs.append(_Rung(kind, name, len(level.labels), title, words, new))
         return rungs
 
     def _public_shares(self, column: int) -> np.ndarray | None:
@@ -513,7 +341,7 @@ class _Bench:
         now, best = tuple(own[0] for own in rungs), None
         for rung in rungs[axis][1:]:
             if rung.kind == kind:
-                change = self._coarser_by(table, (*now[:axis], rung, *now[axis + 1 :]))
+                change = self._coarser_by(table, now, (*now[:axis], rung, *now[axis + 1 :]))
                 best = change or best
                 if change is not None and self._is_enough(self._expected(change, inflation)):
                     break
@@ -529,7 +357,7 @@ class _Bench:
 
         def tried(steps: Sequence[int]) -> tuple[TableChange | None, np.ndarray]:
             chosen = tuple(own[step] for own, step in zip(rungs, steps, strict=True))
-            change = self._coarser_by(table, chosen)
+            change = self._coarser_by(table, [own[0] for own in rungs], chosen)
             people = np.zeros(1) if change is None else self._expected(change, inflation)
             return change, people
 
@@ -556,7 +384,9 @@ class _Bench:
                 steps, best = finer, change
         return best if best is not None and best.action == SEVERAL else None
 
-    def _coarser_by(self, table: Table, rungs: tuple[_Rung, ...]) -> TableChange | None:
+    def _coarser_by(
+        self, table: Table, now: Sequence[_Rung], rungs: Sequence[_Rung]
+    ) -> TableChange | None:
         """The change to these levels; None if that table is there already."""
         new = tuple(level for rung in rungs for level in rung.new)
         known = with_new_levels(self.workload.domain, new).with_levels
@@ -565,10 +395,10 @@ class _Bench:
         is_known = all(name in domain for name in replacement)
         if is_known and self.workload.find(domain.positions(replacement)) is not None:
             return None
-        changed = [
-            (rung, name) for rung, name in zip(rungs, table, strict=True) if rung.name != name
-        ]
-        text = ", ".join(f"{rung.name} in place of {name}" for rung, name in changed)
+        changed = [pair for pair in zip(rungs, now, strict=True) if pair[0] is not pair[1]]
+        text = ", ".join(
+            f"{rung.title} in {rung.words} instead of {before.words}" for rung, before in changed
+        )
         action = changed[0][0].kind if len(changed) == 1 else SEVERAL
         return TableChange(action, text, table, replacement, new)
 
@@ -602,7 +432,10 @@ class _Bench:
             return None
         needed, plan = exp(high) * float(self.plan.budget.rho), self.plan
         enough = sufficient_budget(needed, plan.budget, noise=plan.noise)
-        text = f"{enough.short_text}, {enough.compared}"
+        # A budget far above the present one is another one: how many times it is says little.
+        text = f"needs {enough.short_text}"
+        if enough.times <= _COMPARED:
+            text += f", {enough.compared}"
         return TableChange(BUDGET, text, self.workload.tables[place], budget=enough.budget)
 
     # ---- the people in good cells
@@ -699,11 +532,3 @@ class _Bench:
     def _meets(self, people: Range) -> str:
         least = self.share - _ROUNDING
         return "yes" if people.low >= least else "open" if people.median >= least else "no"
-
-
-def _signed(value: float, unit: str) -> str:
-    """ "+1.2 points", "−3 %", "±0"."""
-    text = rounded(abs(value), 2)
-    if abs(value) < _LEAST_SHOWN:
-        return f"±0{unit}"
-    return f"{'+' if value > 0 else '−'}{text}{unit}"

@@ -4,10 +4,13 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from rpexplore.common.files import utf8_text
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown
-from rpexplore.common.text import is_text, plural
+from rpexplore.common.text import is_text, joined, plural
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import (
@@ -18,7 +21,7 @@ from rpexplore.domain.domain import (
     to_complete,
 )
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
-from rpexplore.domain.values import combination_from_text, stated_combinations
+from rpexplore.domain.values import combination_from_text, selection_mask, stated_combinations
 from rpexplore.errors import DomainError
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.codebook_grid import values_in_all
@@ -191,3 +194,35 @@ def domain_with_lines(domain: Domain, text: str) -> Domain:
     lines = filter(None, map(str.strip, text.split("\n")))
     stated = [known.get(line) or combination_from_text(domain, line) for line in lines]
     return replace(domain, impossible=stated_combinations(domain, stated))
+
+
+_LISTED = 3  # combinations in a sentence
+_LISTED_VALUES = 5  # of an attribute in one of them
+
+
+def combinations_in_words(domain: Domain) -> str:
+    """The codebook's combinations by labels: "Age in years 0 to 14 with Sex Male or Other; …"."""
+    listed = domain.impossible[:_LISTED]
+    texts = [
+        " with ".join(_in_words(domain[name], chosen) for name, chosen in combination.selections)
+        for combination in listed
+    ]
+    more = len(domain.impossible) - len(listed)
+    return "; ".join([*texts, *([f"and {more:,} more"] if more else [])])
+
+
+def _in_words(attribute: Attribute, chosen: str) -> str:
+    """The title of an attribute and the labels of chosen values, many as runs, or as typed."""
+    if isinstance(attribute.values, Amounts):
+        return f"{attribute.title} {chosen}"
+    labels = attribute.labels()
+    rows = np.flatnonzero(selection_mask(attribute, [chosen]))
+    words = [labels[row] for row in rows]
+    if len(rows) > _LISTED_VALUES or not isinstance(attribute.values, Categories):
+        runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+        words = [
+            labels[run[0]] if len(run) == 1 else f"{labels[run[0]]} to {labels[run[-1]]}"
+            for run in runs
+        ]
+    text = joined(words, " or ") if len(words) <= _LISTED_VALUES else chosen
+    return f"{attribute.title} {text}"

@@ -39,7 +39,7 @@ class TableChange:
 
     action       LEVEL, BANDS, MERGED or SEVERAL: the table is coarser; WITHOUT an attribute, LEFT
                  OUT, of more WEIGHT, at more BUDGET
-    text         what is done, for people: "age@five-year in place of age"
+    text         what is done, for people: "age in “five-year” instead of single values"
     table        the attribute names of the table
     replacement  those of the table in its place, if there is one
     levels       (attribute, level) that the codebook has not got yet

@@ -10,6 +10,7 @@ import rpexplore as rp
 from rpexplore.analysis import budget_units as budgets
 from rpexplore.common.text import rounded
 from rpexplore.errors import BudgetError
+from rpexplore.planning.planner import plan_tables
 from rpexplore.privacy import conversions as privacy
 
 
@@ -131,3 +132,18 @@ def test_a_delta_that_is_large_for_the_expected_number_of_records():
     few = rp.ExpectedCounts.of_total(300)
     assert not budgets.budget_warnings(rp.Budget(epsilon=1, delta="0.002"), few)
     assert not budgets.budget_warnings(rp.Budget(rho=1), expected)
+
+
+def test_what_was_stated_leads():
+    tables = rp.Workload.of(rp.Domain.from_sizes({"sex": 2}), [["sex"]])
+    by_epsilon, by_rho = (
+        plan_tables(tables, loss=rp.SumOfVariances(), budget=budget).alone
+        for budget in (rp.Budget(epsilon=1, delta="1e-5"), rp.Budget(rho="0.1"))
+    )
+    first, others = budgets.privacy_as_stated(by_epsilon)
+    assert first == "ε = 1 at δ = 1e-5"
+    assert others.startswith("ρ = ")
+    assert "1e-5" not in others
+    first, others = budgets.privacy_as_stated(by_rho)
+    assert first == "ρ = 0.1"
+    assert others.startswith("ε = ")

@@ -1,6 +1,7 @@
 """Each query against its target, recomputed from the plan by dense matrices."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import rpexplore as rp
@@ -9,6 +10,7 @@ from rpexplore.analysis.queries import (
     drawn_answers,
     of_queries,
     targets_met,
+    with_targets_as_typed,
     with_usefulness,
 )
 from rpexplore.common.text import rounded
@@ -139,3 +141,14 @@ def test_one_query_is_told_in_grammar():
         "The one target is not met. Furthest off is everybody: ±43.9 for a target of ±10 at 95 %. "
         "Meeting all takes 19.3 times the budget, or targets 4.39 times as wide.",
     )
+
+
+def test_released_counts_have_their_targets_as_typed():
+    stated = stated_from_text(DOMAIN, "a: total ± 20\nb: total @ 10\nc: total ± 20")
+    errors = stated.queries.targets
+    answers = pd.DataFrame({"name": ["a", "b", "c"], "target": [*errors[:2], 1.23456], "met": True})
+    table = with_targets_as_typed(answers, stated)
+    assert table.columns.tolist() == ["name", "wanted", "met"]
+    assert table["wanted"].tolist() == ["±20 at 95 %", "σ = 10", "σ = 1.23"]
+    # Of another list, and without one, it is known as a standard error only.
+    assert with_targets_as_typed(answers, None)["wanted"][0] == "σ = 10.2"

@@ -105,7 +105,8 @@ def test_differences_in_words():
 
 def test_a_scenario_in_a_line():
     assert comparison.summary(PLAIN) == (
-        "7 tables; minimise the average error, equal weight per table; ρ = 0.1"
+        "7 tables; minimise the average error, equal weight per table; "
+        "ρ\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}0.1"
     )
 
 

@@ -72,6 +72,7 @@ def test_bands_are_the_finest_that_are_enough(made):
     """The next finer ones would not meet the rule."""
     (bands,) = (one for one in made.proposals if one.change.action == "bands")
     ((_, level),) = bands.change.levels
+    assert bands.change.text == f"age in “{level.name}” instead of single values"
     width = int(level.name.rpartition(" ")[2])
     assert bands.people.low >= 0.9
     finer = max(w for w in (2, 3, 4, 5, 10, 15, 20, 25, 30, 40, 50) if w < width)
@@ -88,6 +89,10 @@ def test_bands_are_the_finest_that_are_enough(made):
 def test_the_budget_is_the_smallest_that_is_enough(made):
     (proposal,) = (one for one in made.proposals if one.change.action == "budget")
     enough = float(proposal.budget.rho)
+    compared = f", {enough / 0.02:.3g} times the current ρ" if enough < 0.2 else ""
+    assert proposal.change.text.startswith("needs ρ = ")
+    assert proposal.change.text.endswith(compared)
+    assert ("times" in proposal.change.text) == bool(compared)
     for rho, is_enough in ((enough, True), (0.98 * enough, False)):
         row, _ = row_of(planned(repr(rho)), MISSING)
         assert (row.people_low >= 0.9) == is_enough

@@ -10,12 +10,15 @@ import pytest
 import rpexplore as rp
 from rpexplore.domain import values
 from rpexplore.domain.levels import Level
-from rpexplore.domain.values import combination_from_text, describe_combinations
+from rpexplore.domain.values import (
+    combination_from_text,
+    describe_combinations,
+)
 from rpexplore.errors import DomainError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.results.synthetic.impossible import Impossible, conditions_of_records
-from rpexplore.scenarios.codebook_import import domain_with_lines, lines_of
+from rpexplore.scenarios.codebook_import import combinations_in_words, domain_with_lines, lines_of
 from rpexplore.scenarios.scenario import Scenario
 from tests.support.processor_time import at_most
 
@@ -216,6 +219,20 @@ def test_they_are_typed_one_a_line():
     assert texts(typed) == ["age=7 work=yes", TEXTS[2]]
     assert domain_with_lines(DOMAIN, " ").impossible == ()
     assert describe_combinations(typed.impossible * 2).endswith("; age=7 work=yes; and 1 more")
+
+
+def test_they_are_read_by_labels():
+    age = replace(AGE, label="Age in years")
+    stated = ({"status": ["s", "m"], "age": "0..14"}, {"age": [1, "3..4"], "work": "yes"})
+    assert combinations_in_words(rp.Domain((age, STATUS, WORK), stated)) == (
+        "Age in years 0 to 14 with status Single or Married; Age in years 1 or 3 to 4 with work yes"
+    )
+    assert combinations_in_words(rp.Domain((age, STATUS, WORK), (*stated, *STATED))).endswith(
+        "; and 1 more"
+    )
+    jobs = rp.Attribute("job", rp.Categories(tuple("abcdefgh"), tuple("ABCDEFGH")))
+    many = rp.Domain((AGE, jobs), ({"age": "0..14", "job": "b..h"},))
+    assert combinations_in_words(many) == "age 0 to 14 with job B to H"
 
 
 def test_a_combination_as_it_is_typed():

@@ -29,6 +29,8 @@ def test_a_list_of_queries_alone_is_checked_run_and_shown(app, small, tmp_path):
     shown = session.open("results").dataframe[0].value
     assert shown["answer"].tolist() == done.answers["answer"].tolist()
     # 100 people, 30 of them old: farther out with probability 1e-11.
+    assert shown["wanted"].tolist() == ["±50 at 95 %", "±20 at 95 %"]
+    assert set(shown["quality"]) <= set("ABCDE")
     errors = done.answers["standard_error"]
     assert np.all(np.abs(done.answers["answer"] - [100, 30]) < 6.8 * errors)
     (entry,) = Ledger.beside(records).account(records).entries

@@ -20,9 +20,9 @@ from pages.components.shared.session import (
 from pages.components.shared.texts import values_from_records_warning
 from rpexplore.analysis.glossary import meaning
 from rpexplore.domain.domain import Domain, unfinished
-from rpexplore.domain.values import describe_combinations, example_of
+from rpexplore.domain.values import example_of
 from rpexplore.scenarios import codebook_grid, codebook_import
-from rpexplore.scenarios.codebook_import import domain_with_lines, lines_of
+from rpexplore.scenarios.codebook_import import combinations_in_words, domain_with_lines, lines_of
 
 # ---- The attributes as a grid on the Data page, and what is still missing of them.
 
@@ -126,8 +126,9 @@ REFUSED = "refused combinations"  # in the session: the codebook, and lines that
 
 def stated_combinations() -> None:
     """What the codebook states to be impossible, in short."""
-    if stated := current().domain.impossible:
-        st.markdown(escaped(f"The codebook states {describe_combinations(stated)}"))
+    if current().domain.impossible:
+        words = combinations_in_words(current().domain)
+        st.markdown(escaped(f"No record has these together: {words}."))
 
 
 def impossible_combinations() -> None:

@@ -40,7 +40,6 @@ from rpexplore.planning.pilot import DEFAULT_SHARE
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.serialization import loss_choices
 from rpexplore.privacy.budget import Budget
-from rpexplore.privacy.conversions import rho_text
 from rpexplore.privacy.deployments import (
     deployments_beside,
     deployments_near,
@@ -320,13 +319,7 @@ def tables_input(scenario: Scenario) -> None:
 
 def _split(planned: Plan, scenario: Scenario) -> None:
     """Total, shares and certificate."""
-    metrics(
-        (
-            "Privacy of the whole plan",
-            rho_text(planned.rho, 3),
-            "; ".join(planned.epsilon_texts[:2]),
-        )
-    )
+    metrics(("Privacy of the whole plan", *budget_units.privacy_as_stated(planned)))
     frame = pd.DataFrame(
         {
             "Part": TITLES[part.kind],

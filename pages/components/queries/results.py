@@ -24,6 +24,7 @@ from pages.components.shared.session import (
     show_messages,
 )
 from pages.components.shared.solutions import budget_of_whole, part_budget, query_solution
+from rpexplore.analysis.budget_units import privacy_as_stated
 from rpexplore.analysis.queries import (
     CountUsefulness,
     budgets_needed,
@@ -38,7 +39,7 @@ from rpexplore.analysis.queries import (
     with_usefulness,
 )
 from rpexplore.analysis.sufficient_budgets import smallest_query_budget
-from rpexplore.common.text import capitalised, describe_share, plural
+from rpexplore.common.text import capitalised, describe_share
 from rpexplore.figures.queries import (
     FREE_COLUMNS,
     OUTCOME_COLUMNS,
@@ -93,9 +94,8 @@ def counts_editor(planned: QueryPlan | None) -> None:
 def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     """How many queries, how many targets are met, privacy, and how far off the list is."""
     count_met, sentence = targets_met(planned, stated)
-    cells, queries = planned.queries.cells_text, plural(len(stated), "own count")
-    epsilons, unit = "; ".join(planned.epsilon_texts[:2]), escaped(planned.budget.unit)
-    figures = [("Targets met", f"{count_met:,} of {len(stated):,}", f"{queries} over {cells}")]
+    amount, others = privacy_as_stated(planned)
+    figures = [("Targets met", f"{count_met:,} of {len(stated):,}", "own counts")]
     answers, public, limit = _answers(stated), current().public_tables, current().cv_limit
     if answers is not None and public is not None:
         useful = CountUsefulness.of_answers(planned, answers, public, limit)
@@ -103,7 +103,7 @@ def headline(planned: QueryPlan, stated: StatedQueries) -> None:
         caption = f"coefficient of variation (CV) of at most {percent}"
         text = f"{useful.count_text} of {len(stated):,}"
         figures.append(("Publishable counts", text, caption))
-    privacy = ("Privacy", rho_text(planned.rho, 3), f"{epsilons}; protects {unit}")
+    privacy = ("Privacy", amount, f"{others}; protects {escaped(planned.budget.unit)}")
     metrics(*figures, privacy)
     st.markdown(f":material/straighten: **Targets.** {escaped(sentence)}")
 

@@ -13,6 +13,7 @@ from pages.components.shared.inputs import number_field
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import released_cells
 from rpexplore.analysis.glossary import meaning
+from rpexplore.analysis.queries import with_targets_as_typed
 from rpexplore.common.text import capitalised
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
@@ -53,7 +54,9 @@ ANSWER_COLUMNS = {
     "answer": Column("noisy count", "estimate"),
     "standard_error": COLUMNS["standard_error"],
     "margin_95": COLUMNS["margin_95"],
-    "target": Column("target σ"),
+    "cv": Column("CV", "share"),
+    "quality": Column("quality", "text"),
+    "wanted": Column("target", "text"),
     "met": Column("target met", "text"),
 }
 
@@ -265,7 +268,8 @@ def browse_answers(counts: OwnCounts) -> None:
         proven = escaped(counts.plan.proven)
         st.markdown(f":material/verified: **Proven optimal for this objective.** {proven}")
     alt = "Every own count with its noise and its accuracy"
-    numbers(answers, ANSWER_COLUMNS, "noisy-counts.csv", alt)
+    table = with_targets_as_typed(Publication().table(answers), current().query_list)
+    numbers(table, ANSWER_COLUMNS, "noisy-counts.csv", alt)
     with st.expander("What this release guarantees, in full"):
         st.markdown(escaped(counts.guarantee if counts.made_of else counts.plan.guarantee))
 

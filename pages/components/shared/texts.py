@@ -38,10 +38,10 @@ EXPLANATIONS = {
     "Hand over": "The plan leaves this server here: as a report for the board, and as files for "
     "those who keep the records. They check it and run it where the records are; nothing is run "
     "here, and no privacy budget is spent.",
-    "Results": "Released counts carry noise. The true count is within the margin of error 95 % of "
-    "the time; where results are biased, the page says what is known about their errors. You can "
-    "make other tables and synthetic records from the released ones; nothing on this page reads "
-    "the confidential records or costs privacy.",
+    "Results": "Released counts carry noise: the true count is within the margin of error 95 % of "
+    "the time, and where results are biased, the page says what is known about their errors. You "
+    "can make other tables and synthetic records from the released ones; nothing on this page "
+    "reads the confidential records or costs privacy.",
 }
 _OPEN = "explanation is open"
 

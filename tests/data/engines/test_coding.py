@@ -94,7 +94,7 @@ def test_spark_reads_as_files_are_read(of_file, ways, spark, tmp_path):
 @pytest.mark.parametrize("most_in_a_method", [0, 99])
 def test_spark_finds_nothing_that_is_something_else_in_files(most_in_a_method, spark, monkeypatch):
     monkeypatch.setattr(spark_areas, "_MOST_IN_A_METHOD", most_in_a_method)
-    domain, table = awkward.domain(), awkward.table()
+    domain, table = awkward.domain(awkward.WAYS), awkward.table(awkward.WAYS)
     request = Request(
         "x", domain, tuple((index,) for index in range(len(domain.names))), Takers(), None
     )

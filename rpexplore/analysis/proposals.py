@@ -1,0 +1,206 @@
+"""Proposals: changes of a table, planned anew and forecast, the best first; and how they read."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.ranges import Range
+from rpexplore.common.text import describe_share, rounded
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import optimum
+from rpexplore.planning.table_plan import TablePlan
+from rpexplore.privacy.budget import Budget
+from rpexplore.scenarios.table_changes import (
+    LEFT_OUT,
+    TableChange,
+)
+from rpexplore.workload.table_text import Table
+from rpexplore.workload.workload import Workload
+
+_LEAST_TOLD = 0.0005  # of people in other tables
+_LEAST_SHOWN = 0.05  # per cent, points
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Proposal:
+    """A change of a table, planned anew and forecast.
+
+    change           what is done
+    workload         all tables after it
+    budget           of these
+    table            the title of the table that is there then; "" if it is left out
+    cells            of that table
+    standard_error   and the root mean square of their standard errors
+    people           share of people in good cells of that table; None if it is left out
+    gained           its median less that of the table as it is now
+    meets            "yes", "no" or "open" as of `Forecast.tables`; "" if it is left out
+    others_variance  by how much the variances of the other tables change: the median, a share
+    others_largest   and the largest change
+    others_people    by how much their share of people in good cells changes, mean over tables
+    others_meeting   by how many more or fewer of them meet the rule
+    """
+
+    change: TableChange
+    workload: Workload
+    budget: Budget
+    table: str
+    cells: float
+    standard_error: float
+    people: Range | None
+    gained: float
+    meets: str
+    others_variance: float
+    others_largest: float
+    others_people: float
+    others_meeting: float
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the table surely meets the rule at the same budget."""
+        return self.meets == "yes" and self.change.budget is None
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Smaller is better: see `TableSuggestions.proposals`."""
+        if self.change.action == LEFT_OUT:
+            return (3,)
+        if self.change.budget is not None:
+            return (1,)
+        if self.meets == "no":
+            return (2, -round(self.gained, 2), -self.cells)
+        missing, points = -round(self.others_meeting), -round(100 * self.others_people)
+        return (0, max(missing, 0), max(points, 0), self.meets == "open", -self.cells)
+
+    def text(self, record_noun: str) -> str:
+        """The proposal with what it gains and costs, in a sentence or two."""
+        sentences = [f"{self.change.text}."]
+        if self.people is not None:
+            people = self.people.text(describe_share)
+            sentences[0] = f"{self.change.text}: {people} of the {record_noun} in good cells."
+        if abs(self.others_people) >= _LEAST_TOLD or round(self.others_meeting):
+            meeting = f"{_signed(round(self.others_meeting), '')} of them good enough"
+            people = f"{_signed(100 * self.others_people, ' points')} of {record_noun}"
+            sentences.append(f"Other tables: {people}, {meeting}.")
+        else:
+            sentences.append("Other tables stay as good.")
+        return " ".join(sentences)
+
+    def apply(self, plan: Plan | TablePlan) -> Plan:
+        """The plan after the change: at the same budget, unless it is more budget.
+
+        plan: the one that suggestions were made for; its other parts stay as they are
+        """
+        whole = Plan.of(plan)
+        old = whole.part("tables")
+        new = optimum(
+            self.workload,
+            loss=old.loss,
+            budget=self.budget,
+            uniform_reference=old.has_uniform_reference,
+        ).at(self.budget)
+        budget = whole.budget
+        if self.change.budget is not None:
+            budget = self.budget
+            if len(whole.parts) > 1:
+                more = self.budget.privacy_cost - old.budget.privacy_cost
+                budget = whole.budget.of_unit(privacy_cost=whole.budget.privacy_cost + more)
+        return Plan(
+            tuple(new if part is old else part for part in whole.parts),
+            budget,
+            new.version,
+            universe=whole.universe,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableSuggestions:
+    """What would make one table good enough.
+
+    table      its attributes
+    title      of the table
+    people     share of its people in good cells now
+    proposals  the best first: those with which it meets the rule at the same budget, and of these
+               the ones that make fewest other tables miss it, that cost these the fewest points of
+               people, that surely meet it, that keep most cells; then more budget; then what helps
+               and is not enough; leaving it out at last
+    whom       the word for those whom the table counts
+    """
+
+    table: Table
+    title: str
+    people: Range
+    proposals: tuple[Proposal, ...]
+    whom: str = "people"
+
+    def frame(self) -> pd.DataFrame:
+        """One row a proposal, the best first; index: its number, from 1.
+
+        Columns: action, proposal, table, cells, standard_error, people_low, people_median,
+        people_high, gained, meets, others_variance, others_variance_largest, others_people,
+        others_meeting: shares, and changes of shares; others_meeting is a number of tables.
+        """
+        rows = [
+            {
+                "action": one.change.action,
+                "proposal": one.change.text,
+                "table": one.table,
+                "cells": one.cells,
+                "standard_error": one.standard_error,
+                **{
+                    f"people_{end}": getattr(one.people, end, np.nan)
+                    for end in ("low", "median", "high")
+                },
+                "gained": one.gained,
+                "meets": one.meets,
+                "others_variance": one.others_variance,
+                "others_variance_largest": one.others_largest,
+                "others_people": one.others_people,
+                "others_meeting": one.others_meeting,
+            }
+            for one in self.proposals
+        ]
+        return pd.DataFrame(rows, index=pd.RangeIndex(1, len(rows) + 1, name="number"))
+
+    def columns(self) -> pd.DataFrame:
+        """The frame for reading: figures as texts."""
+        frame = self.frame()
+        people = [
+            "" if one.people is None else one.people.text(describe_share) for one in self.proposals
+        ]
+        return pd.DataFrame(
+            {
+                "": [str(number) for number in frame.index],
+                "proposal": frame["proposal"].tolist(),
+                f"{self.whom} in good cells": people,
+                "meets": frame["meets"].tolist(),
+                "variance of others": [_signed(100 * v, " %") for v in frame["others_variance"]],
+                f"their {self.whom}": [_signed(100 * v, " points") for v in frame["others_people"]],
+                "of them meet": [_signed(round(v), "") for v in frame["others_meeting"]],
+            }
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        rows = self.frame().reset_index().to_dict("records")
+        plain = [
+            {str(k): None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
+            for row in rows
+        ]
+        return {
+            "table": list(self.table),
+            "people": self.people._asdict(),
+            "proposals": plain,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.people.text(describe_share)} of {self.whom} in good cells"
+
+
+def _signed(value: float, unit: str) -> str:
+    """ "+1.2 points", "−3 %", "±0"."""
+    text = rounded(abs(value), 2)
+    if abs(value) < _LEAST_SHOWN:
+        return f"±0{unit}"
+    return f"{'+' if value > 0 else '−'}{text}{unit}"
