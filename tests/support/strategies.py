@@ -9,6 +9,7 @@ from unicodedata import normalize
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.common.text import as_seen
 from rpexplore.domain.dates import UNITS
 
 LOSSES = [
@@ -125,10 +126,11 @@ def budgets(draw, *, least: float = 1e-15, most: float = 1e6):
 def words(**options) -> st.SearchStrategy[str]:
     """Texts in the form NFC that are not blank: commas, quotes, line ends and any script.
 
-    No surrogates, and no NUL.
+    No surrogates, no NUL, and no signs that turn the direction of reading.
     """
     likely = st.sampled_from(" ,;\"'\n\r\t|\\#ä–")
-    characters = st.characters(codec="utf-8", min_codepoint=1) | likely
+    turning = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    characters = st.characters(codec="utf-8", min_codepoint=1, exclude_characters=turning) | likely
     texts = st.text(characters, min_size=1, max_size=8, **options).filter(str.strip)
     return texts.map(partial(normalize, "NFC"))
 
@@ -141,13 +143,13 @@ def names() -> st.SearchStrategy[str]:
 @st.composite
 def categories(draw):
     """Values with or without labels of their own, some with spellings or compared as numbers."""
-    values = draw(st.lists(words(), min_size=1, max_size=5, unique=True))
+    values = draw(st.lists(words(), min_size=1, max_size=5, unique_by=as_seen))
     # Longer than any value is, so that none is there twice.
     spelled = {"spellings": [[f"spelled {value}"] for value in values[:-1]] + [[]]}
     more: dict[str, Any] = draw(st.sampled_from([{}, {}, {}, {}, spelled]))
     if draw(st.booleans()):
         return rp.Categories(tuple(values), **more)
-    labels = st.lists(words(), min_size=len(values), max_size=len(values), unique=True)
+    labels = st.lists(words(), min_size=len(values), max_size=len(values), unique_by=as_seen)
     return rp.Categories(tuple(values), tuple(draw(labels)), **more)
 
 
@@ -191,6 +193,6 @@ def described_domains(draw, values: st.SearchStrategy | None = None, *, titles: 
     return rp.Domain(
         tuple(
             rp.Attribute(name, draw(values), draw(title))
-            for name in draw(st.lists(names(), min_size=1, max_size=4, unique=True))
+            for name in draw(st.lists(names(), min_size=1, max_size=4, unique_by=as_seen))
         )
     )
