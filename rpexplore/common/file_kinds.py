@@ -384,6 +384,12 @@ class StoredTexts:
         return encoding
 
 
+def states_encoding(path: Path, form: str, name: str, error: type[RpexploreError]) -> bool:
+    """Whether a file states the encoding of its texts; `form` and `error` as of `dictionary`."""
+    with readable(form, name, error), path.open("rb") as file:
+        return _encoding_and_weight(file, form)[1]
+
+
 def _encoding_and_weight(file: BinaryIO, form: str) -> tuple[bytes, bool]:
     """The variable that a file of SPSS is weighted by, and whether a file states its encoding.
 

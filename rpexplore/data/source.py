@@ -309,6 +309,11 @@ class Source(Protocol):
         `sha256`; else empty."""
         return {}
 
+    @property
+    def reading(self) -> str:
+        """How values are read, where somebody may say that: encoding and positions; else ""."""
+        return ""
+
     def columns(self) -> tuple[str, ...]:
         """The names of the records' columns, in their order; looks at no record."""
         ...

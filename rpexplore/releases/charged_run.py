@@ -53,6 +53,7 @@ from rpexplore.releases.ledger.overlaps import (
     refuse_among_records,
     refuse_unnoted,
 )
+from rpexplore.releases.ledger.spent import Neighbours, Reading
 from rpexplore.releases.manifest import manifest_sha256, now
 from rpexplore.releases.measurement_file import (
     BOOKED,
@@ -144,15 +145,17 @@ class ChargedRun:
             PartCounts(source, options, steps, self.fingerprint) for steps in self.steps.parts
         ]
         self._impossible = ImpossibleRecords(plan)
+        self._reading = options.reading(source)
         if self._entry is None:
             refuse_unnoted(ledger, source)
             if self._record_limit is not None and account.limit_record_rho is None:
                 ledger.store.check_bookable(sets_limit=True)
-            check_neighbours(account, plan)
+            check_neighbours(account, plan, self._reading)
             check_limit(account, plan, self._record_limit)
             check_approvals(account.approval_demands, plan.sha256, options.approvals)
         else:
             _refuse_other_approvals(self._entry, options.approvals)
+            _refuse_other_reading(self._entry, plan, self._reading)
             if not os.path.lexists(unfinished_folder(output) / NOTE):
                 _refuse_beyond_limit(account)
 
@@ -307,7 +310,7 @@ class ChargedRun:
         if self._entry is None or approvals:  # as they were booked, if they were
             write_approvals(folder, approvals)
         coming = self._plan if self._entry_id is None else None
-        is_noted_again = note_account(self.ledger, self._source, coming)
+        is_noted_again = note_account(self.ledger, self._source, coming, self._reading)
         if self._entry_id is None:
             n_entries = self.ledger.n_entries()
             started = now("microseconds")
@@ -322,6 +325,7 @@ class ChargedRun:
                     counted=self.fingerprint,
                     approvals=approvals,
                     started=started,
+                    reading=self._reading,
                 )
                 self._entry = self.ledger.entry(self._entry_id) if approvals else None
             except (ApprovalError, DataError):
@@ -504,6 +508,17 @@ def _refuse_other_approvals(entry: LedgerEntry, approvals: Sequence[Approval]) -
         raise ApprovalError(
             f"The run is booked already, with the approvals of {names}; give no others to run it "
             "again (leave --approval out)."
+        )
+
+
+def _refuse_other_reading(entry: LedgerEntry, plan: Plan, reading: Reading) -> None:
+    """Raise `LedgerError` if a booked run would tell other totals than it is booked with."""
+    own = Neighbours.by(plan, reading)
+    if replace(entry.kind, counted=()) != own:
+        raise LedgerError(
+            "The run is booked already, for neighbours that "
+            f"{entry.kind.does}; now they would be those that {own.does}. Run it with the options "
+            "for reading records as before, or into another folder as a run of its own."
         )
 
 

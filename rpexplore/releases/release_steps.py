@@ -28,6 +28,7 @@ from rpexplore.planning.verification import verify
 from rpexplore.releases.adaptive_release import AdaptiveSteps
 from rpexplore.releases.area_release import AreaSteps
 from rpexplore.releases.finished_release import WrittenPart, part_folder, write_manifest
+from rpexplore.releases.ledger.spent import Reading
 from rpexplore.releases.measurement import PART_CELLS, Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.query_release import QuerySteps
@@ -72,6 +73,11 @@ class RunOptions:
                 ("missing_values", self.missing_values),
             )
         }
+
+    def reading(self, source: Source) -> Reading:
+        """How records are read and counted, as far as a ledger tells runs apart by it."""
+        takers = (self.unknown_values, self.missing_values)
+        return Reading(source.reading, *takers, self.person_rule)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, is_database
 from rpexplore.releases.ledger.overlaps import known_ledger
-from rpexplore.releases.ledger.spent import Spent
+from rpexplore.releases.ledger.spent import Reading, Spent
 from rpexplore.releases.release import can_be_resumed, release
 from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.scenarios.autosave import Autosaves, SavedRelease
@@ -93,6 +93,12 @@ class ReleaseInputs:
         same = {name: getattr(self, name) for name in ("scenario", "account")}
         same["expected_fingerprint"] = None
         return replace(self, **same) == replace(other, **same)
+
+    @property
+    def reading(self) -> Reading:
+        """How records are read and counted, as far as a ledger tells runs apart by it."""
+        takers = (self.unknown_values, self.missing_values)
+        return Reading(self.data.reading, *takers, self.person_rule)
 
     def call(self, function: Callable[..., T], on_progress: Progress, **options: Any) -> T:
         """What `release` or `dry_run` returns for these inputs."""
@@ -300,7 +306,7 @@ def run_facts(
     plan, account, limit = inputs.plan, inputs.account, inputs.limit
     factor, amount = plan.budget.records_factor, plan.budget.amount_text
     before = account.spent
-    after = before if paid else account.spent_after(plan)
+    after = before if paid else account.spent_after(plan, inputs.reading)
     if account.limit_record_rho is not None:
         limit = account.limit_record_rho * factor
     remaining = "none; later runs may spend any amount"

@@ -46,6 +46,7 @@ from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.account import check_limit
+from rpexplore.releases.ledger.spent import Reading
 from rpexplore.reports import bundle
 from rpexplore.serving.release_tasks import ReleaseInputs, ReleaseTask, any_going, going_since
 
@@ -144,7 +145,8 @@ def _set_up(planned: Plan) -> None:
             form.attempt(lambda: check_limit(account, planned, record_limit))
     approvals: tuple[Approval, ...] = ()
     if ledger is not None and account is not None:
-        account_view(form, ledger, account, limit, paid)
+        reading = Reading(data.reading, **takers, person_rule=person_rule)
+        account_view(form, ledger, account, limit, reading, paid=paid)
         if not paid:  # what is booked has the approvals that it was booked with
             approvals = approvals_input(form, account)
         if not is_going:

@@ -31,6 +31,7 @@ from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.overlaps import datasets, describe_earlier_run, runs
+from rpexplore.releases.ledger.spent import Reading
 from rpexplore.releases.release import can_be_resumed, dry_run, resume
 from rpexplore.releases.release_steps import DryRun
 from rpexplore.results.pilot_tables import pilot_known
@@ -190,15 +191,21 @@ def is_paid(planned: Plan, output: Path | None, account: Account) -> bool:
 
 
 def account_view(
-    form: ReleaseForm, ledger: Ledger, account: Account, typed_limit: Fraction | None, paid: bool
+    form: ReleaseForm,
+    ledger: Ledger,
+    account: Account,
+    typed_limit: Fraction | None,
+    reading: Reading,
+    *,
+    paid: bool,
 ) -> None:
     """What the records have cost so far and what they would after the run, run by run as well.
 
-    paid: whether the run is charged already
+    reading: how the run reads and counts records; paid: whether it is charged already
     """
     budget = form.planned.budget
     spent, noted = account.spent, account.limit_record_rho
-    then = spent if paid else account.spent_after(form.planned)
+    then = spent if paid else account.spent_after(form.planned, reading)
     before, after = (one.record_rho * budget.records_factor for one in (spent, then))
     limit = typed_limit if noted is None else noted * budget.records_factor
     n_runs = plural(len(account.entries), "run")

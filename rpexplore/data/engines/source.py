@@ -169,6 +169,10 @@ class DatabaseSource:
         return {}
 
     @property
+    def reading(self) -> str:
+        return ""
+
+    @property
     def streaming_note(self) -> str:
         if not self.stream:
             return ""

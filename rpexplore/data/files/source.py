@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from typing import Any
 from unicodedata import normalize
 
 import numpy as np
@@ -35,6 +36,7 @@ from rpexplore.data.files.csv_batches import (
 from rpexplore.data.files.fixed_batches import fixed_batches
 from rpexplore.data.files.statistics_batches import (
     declared_by,
+    encoding_remarks,
     statistics_batches,
     statistics_variables,
 )
@@ -373,13 +375,22 @@ class FileSource(BatchSource):
             )
         _, sizes, times, _, _ = zip(*seen, strict=True)
         modified = datetime.fromtimestamp(max(times) / 1e9, UTC).isoformat(timespec="seconds")
-        # The positions, and not what their file is called.
-        layout = None if self.layout is None else asdict(replace(self.layout, stated={}))
+        encoding, layout = self._reading
         detail, lasting = (
-            hashlib.sha256(json.dumps([files, self.encoding, layout]).encode()).hexdigest()
+            hashlib.sha256(json.dumps([files, encoding, layout]).encode()).hexdigest()
             for files in (seen, [file[:3] for file in seen])
         )
         return Fingerprint(sum(sizes), modified, detail, lasting)
+
+    @property
+    def reading(self) -> str:
+        return json.dumps(self._reading) if any(self._reading) else ""
+
+    @property
+    def _reading(self) -> tuple[str | None, dict[str, Any] | None]:
+        """The encoding and the positions, and not what their file is called."""
+        layout = None if self.layout is None else asdict(replace(self.layout, stated={}))
+        return self.encoding, layout
 
     def _files(self) -> list[tuple[str, int, int, int, int]]:
         """Of every file: name, bytes, ns of the last change of contents, of any change, inode."""
@@ -390,6 +401,12 @@ class FileSource(BatchSource):
             # The time of a change cannot be set back as that of the contents can.
             files.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino))
         return files
+
+    def remarks(self) -> tuple[str, ...]:
+        """Of files of SPSS, Stata or SAS that state another encoding than is named, perhaps."""
+        with self.readable():
+            files = [file for file in record_files(self.path) if file.kind in PACKAGES]
+            return encoding_remarks({file.name: file.path for file in files}, self.encoding)
 
     @property
     def needs_layout(self) -> bool:

@@ -1,6 +1,6 @@
 """Records from a file of SPSS, Stata or SAS, by pyreadstat in another process, batch by batch."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import IO, Any
@@ -18,9 +18,11 @@ from rpexplore.common.file_kinds import (
     read_dictionary,
     read_part,
     readable,
+    states_encoding,
     statistics_format,
 )
 from rpexplore.common.files import HEAD
+from rpexplore.common.numbers import shown_few
 from rpexplore.common.processes import written_by_other_process
 from rpexplore.data.coding import Declared
 from rpexplore.data.files.statistics_ends import ends_as_stated
@@ -43,6 +45,26 @@ def statistics_variables(
     encoding: as of `dictionary`
     """
     return dictionary(path, _format(path), f"The file {name!r}", DataError, encoding)
+
+
+def encoding_remarks(files: Mapping[str, Path], encoding: str | None) -> tuple[str, ...]:
+    """That files state the encoding of their texts, and are read in one that was named.
+
+    files: by how errors call them; encoding: None where none was named
+    """
+    if encoding is None:
+        return ()
+    stating = [
+        name
+        for name, path in files.items()
+        if states_encoding(path, _format(path), f"The file {name!r}", DataError)
+    ]
+    if not stating:
+        return ()
+    return (
+        f"The encoding of texts is stated in {shown_few(stating)} itself; they are read as "
+        f"{encoding}, as is named (--encoding), whatever is stated.",
+    )
 
 
 def statistics_batches(

@@ -18,7 +18,7 @@ from rpexplore.privacy.budget import REPLACE, exact_totals_text
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.privacy.discrete_noise import GaussianClaim
 from rpexplore.releases.approvals import ApprovalDemand, demand_as_noted
-from rpexplore.releases.ledger.spent import ADDED_OR_REMOVED, Neighbours, Spent, total_of
+from rpexplore.releases.ledger.spent import ADDED_OR_REMOVED, Neighbours, Reading, Spent, total_of
 
 # ---- Events of a ledger: their kinds, and what the content of each kind holds.
 
@@ -362,9 +362,9 @@ class Account:
             if one.record_rho
         )
 
-    def spent_after(self, plan: Plan) -> Spent:
+    def spent_after(self, plan: Plan, reading: Reading) -> Spent:
         """What all runs and one of this plan spend together, for neighbours of all of them."""
-        own = Neighbours.by(plan)
+        own = Neighbours.by(plan, reading)
         common = Neighbours.common([own, *self._kinds])
         before = self.spent.of_records(common.n_changes_of(self.neighbours))
         return Spent.together([before, Spent.by(plan).of_records(common.n_changes_of(own))])
@@ -582,7 +582,9 @@ def _set(
         terms.append((own, term))
 
 
-def check_neighbours(account: Account, plan: Plan | PartPlan) -> None:
+def check_neighbours(
+    account: Account, plan: Plan | PartPlan, reading: Reading | None = None
+) -> None:
     """Raise `LedgerError` for a run for other neighbours than those of the runs before.
 
     Their ρ does not add up. One that adds or removes a record says of a replaced one, which is
@@ -590,7 +592,7 @@ def check_neighbours(account: Account, plan: Plan | PartPlan) -> None:
     What changes so that exact totals stay is two replaced records at most, and keeps fewer totals,
     too.
     """
-    own = Neighbours.by(plan)
+    own = Neighbours.by(plan, reading)
     spent = [(one.kind, one.record_rho) for one in (*account.entries, *account.forgotten)]
     others = list(dict.fromkeys(kind for kind, rho in spent if rho and kind != own))
     if not others:
@@ -612,11 +614,15 @@ def check_neighbours(account: Account, plan: Plan | PartPlan) -> None:
         names = joined(list(map(repr, others[0].counted)))
         remedy = f"Release {names} as before, whose number of records is public."
     elif others[0].within != own.within:
-        remedy = "Plan with the same condition (--where), or none, and neighbours as before."
+        remedy = (
+            "Plan with the same condition (--where), or none, and neighbours as before, of the "
+            "same codebook, and release with the same encoding, positions and rule for persons."
+        )
     elif others[0].exact or own.exact:
         remedy = (
             "Plan with the same exact totals (--exact) of the same codebook and areas, and "
-            "neighbours as before."
+            "neighbours as before, and release with the same encoding, positions, and categories "
+            "for missing and unknown values."
         )
     else:
         remedy = f"Plan with --neighbours {others[0].kind}."

@@ -34,7 +34,7 @@ from rpexplore.releases.ledger.account import (
 from rpexplore.releases.ledger.chain import LedgerTransaction
 from rpexplore.releases.ledger.ledger_database import ENGINE, LedgerDatabase
 from rpexplore.releases.ledger.ledger_file import LedgerFile
-from rpexplore.releases.ledger.spent import Spent, noted_unit
+from rpexplore.releases.ledger.spent import Reading, Spent, noted_unit
 from rpexplore.releases.manifest import now
 
 # ---- Where a ledger is kept, and how that is named: the path of a file, or postgresql:NAME.
@@ -311,12 +311,15 @@ class Ledger:
         counted: Fingerprint | None = None,
         approvals: Sequence[Approval] = (),
         started: str | None = None,
+        reading: Reading | None = None,
     ) -> int:
         """Charge a run of a plan, and return its number; it is on disk when this returns.
 
         limit_record_rho: noted as the dataset's limit if it has none yet. counted: what the records
         looked like when they were counted. approvals: noted with the run. started: when it was, to
-        the microsecond; else now. Raises `LedgerError`, and enters nothing, if it has another
+        the microsecond; else now. reading: how the run reads and counts records.
+
+        Raises `LedgerError`, and enters nothing, if it has another
         limit, or if the run would go beyond it, `ApprovalError` if the approvals are not what it
         demands now, and `DataError` if these are other records.
         """
@@ -331,7 +334,7 @@ class Ledger:
         with self.store.transaction() as ledger:
             account = self._account(ledger.events, names)
             self.refuse_elsewhere(account, text_of_path(self.name), ledger_ids(ledger.events))
-            check_neighbours(account, plan)
+            check_neighbours(account, plan, reading)
             check_limit(account, plan, limit_record_rho)
             check_approvals(account.approval_demands, plan.sha256, approvals)
             if limit_record_rho is not None and account.limit_record_rho is None:
@@ -347,7 +350,7 @@ class Ledger:
                     "user": user_name(),
                     "plan_sha256": plan.sha256,
                     "record_rho": exact_text(plan.record_rho),
-                    "unit": noted_unit(plan),
+                    "unit": noted_unit(plan, reading),
                     "output": text_of_path(os.path.realpath(output)),
                     **({} if claim is None else {"noise": claim.to_texts()}),
                 },

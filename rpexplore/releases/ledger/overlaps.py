@@ -34,7 +34,7 @@ from rpexplore.releases.ledger.account import (
 )
 from rpexplore.releases.ledger.chain import End, LostEntriesError, seen_end
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, elsewhere_text
-from rpexplore.releases.ledger.spent import Neighbours
+from rpexplore.releases.ledger.spent import Neighbours, Reading
 
 # ---- One account for the same records: nobody adds up what is charged in two ledgers, or in
 # parts.
@@ -410,7 +410,12 @@ def _ledger_named(name: str) -> Ledger | None:
     return None
 
 
-def note_account(ledger: Ledger, source: Source, coming: Plan | None = None) -> bool:
+def note_account(
+    ledger: Ledger,
+    source: Source,
+    coming: Plan | None = None,
+    reading: Reading | None = None,
+) -> bool:
     """Note in which ledger some records are charged, where it is found from them afterwards.
 
     In the user's memory, and beside the records in folders that can be written to; there with what
@@ -418,7 +423,7 @@ def note_account(ledger: Ledger, source: Source, coming: Plan | None = None) -> 
     again when more is entered. Raises `LedgerError`, also if something is about to be charged and
     it can be noted nowhere.
 
-    coming: the plan of a run that is about to be charged
+    coming: the plan of a run that is about to be charged; reading: how it reads records
     """
     events = ledger.store.read_events()
     own_id = ledger_id(events)
@@ -436,7 +441,7 @@ def note_account(ledger: Ledger, source: Source, coming: Plan | None = None) -> 
             known = account_of_names(events, names, folder).known
             if coming is not None:
                 spent = (known.spent_record_rho or 0) + coming.record_rho
-                neighbours = Neighbours.by(coming)  # as those before, or it is refused
+                neighbours = Neighbours.by(coming, reading)  # as those before, or it is refused
                 known = replace(known, spent_record_rho=spent, neighbours=neighbours)
             other.note_elsewhere(source, ledger, events, known)
 

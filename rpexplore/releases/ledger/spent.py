@@ -3,14 +3,15 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from rpexplore.common.json_fields import FieldError, loads
 from rpexplore.common.numbers import Exact
-from rpexplore.common.text import joined, rounded
+from rpexplore.common.text import joined, plural, rounded
+from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
@@ -28,7 +29,7 @@ _CLAIMED_AT = "1e-6"  # the δ near which such a claim is about the best
 _REPLACED = "; neighbours replace records"
 _KEEPING = "; neighbours keep the exact totals "  # behind it these, as JSON
 _WITHIN = "; neighbours replace records within "  # behind it three lists of names, as JSON
-_DIGITS_OF_NAME = 12  # of the SHA-256 of areas, or of an attribute's values
+_DIGITS_OF_NAME = 12  # of the SHA-256 of all that decides what is meant by it
 
 
 def total_of(amounts: Iterable[Fraction]) -> Fraction:
@@ -131,7 +132,8 @@ class Neighbours:
     kind     "add-remove" or "replace"
     exact    the totals that stay, as in a `Budget`, each name with what tells its values or areas
              from others of this name
-    within   the universes of plans, where records are replaced: a replaced record stays within
+    within   what runs have counted, where records are replaced and not all are counted: the
+             universes of plans, and the first records of persons. A replaced record stays within
              each, or outside, as how many records are within is public
     counted  the names of what runs have counted other than the records of their account, which may
              be a view of that table, or a folder around the file: a replaced record stays likewise
@@ -172,14 +174,14 @@ class Neighbours:
         return total_of(rho * self.n_changes_of(kind) ** 2 for kind, rho in spent if rho)
 
     @classmethod
-    def by(cls, plan: Plan | PartPlan) -> "Neighbours":
-        """Those of a plan."""
-        budget = plan.budget
-        if not budget.replaces:
+    def by(cls, plan: Plan | PartPlan, reading: "Reading | None" = None) -> "Neighbours":
+        """Those of a run of a plan.
+
+        reading: how it reads and counts records; None: all of them, with no option
+        """
+        if not plan.budget.replaces:
             return cls()
-        plan = Plan.of(plan)
-        within = () if plan.universe is None else (plan.universe.text,)
-        return cls(REPLACE, _told_apart(plan, budget.exact), within)
+        return cls(REPLACE, **_public(Plan.of(plan), reading or Reading()))
 
     @classmethod
     def of(cls, unit: str) -> "Neighbours":
@@ -239,9 +241,9 @@ class Neighbours:
 ADDED_OR_REMOVED = Neighbours()
 
 
-def noted_unit(plan: Plan | PartPlan) -> str:
+def noted_unit(plan: Plan | PartPlan, reading: "Reading | None" = None) -> str:
     """The privacy unit of a run as its event holds it, with the neighbours that are not usual."""
-    return plan.budget.unit + Neighbours.by(plan).suffix
+    return plan.budget.unit + Neighbours.by(plan, reading).suffix
 
 
 def _exact_totals(text: str) -> tuple[tuple[str, ...], ...] | None:
@@ -277,24 +279,71 @@ def _lists_of_names(text: str) -> tuple[Any, ...] | None:
     return totals, tuple(within), tuple(counted)
 
 
-def _told_apart(plan: Plan, exact: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-    """Exact totals, with what tells them from others of the same name.
+# ---- What is public of the records of a run, beside its noisy numbers.
 
-    Other lists of areas can have levels of this name, and other codebooks another grouping of ages.
+
+@dataclass(frozen=True)
+class Reading:
+    """What of a run, beside its plan, decides which records are counted, and in which cells.
+
+    way             how values are read, as `Source.reading` has it
+    unknown_values  attribute -> the category that takes what is not in the codebook
+    missing_values  attribute -> the category that takes what is missing
+    person_rule     which records of a person are counted; None: all
     """
-    return tuple(tuple(f"{name} ({_meant(plan, name)})" for name in total) for total in exact)
+
+    way: str = ""
+    unknown_values: Mapping[str, str] = field(default_factory=dict)
+    missing_values: Mapping[str, str] = field(default_factory=dict)
+    person_rule: PersonRule | None = None
 
 
-def _meant(plan: Plan, name: str) -> str:
-    """Which areas, or which values of an attribute, an exact total of a plan is of."""
+def _public(plan: Plan, reading: Reading) -> dict[str, tuple[Any, ...]]:
+    """What is told without noise where records are replaced: `exact` and `within`.
+
+    It is the number of records that are counted, and the exact totals. Each has a name, and behind
+    it a digest of all that decides which records are counted by it: the same condition on another
+    codebook, or the same attribute in another encoding, has another.
+    """
+    within = []
+    if (universe := plan.universe) is not None:
+        # What no category takes is outside of a universe, whatever is said of such values.
+        of_values = [_values_of(one) for one in universe.attributes]
+        within.append(_named(universe.text, "values", [of_values, reading.way]))
+    if (rule := reading.person_rule) is not None and rule.excess != "refuse":
+        kept = f"the first {plural(rule.most, 'record')} of each value of {rule.column}"
+        within.append(_named(kept, "order", [rule.column, rule.most, rule.order, reading.way]))
+    exact = tuple(
+        tuple(_exact_total(plan, name, reading) for name in total) for total in plan.budget.exact
+    )
+    return {"exact": exact, "within": tuple(within)}
+
+
+def _exact_total(plan: Plan, name: str, reading: Reading) -> str:
+    """An area level or an attribute of an exact total, with what tells it from others so called."""
     from rpexplore.planning.areas.exact_in_areas import OF_AREAS  # which few runs need
 
-    areas = plan.part("areas")
+    areas: Any = plan.part("areas")
     if areas is not None and name.startswith(OF_AREAS):
-        return f"areas {areas.workload.tree.sha256[:_DIGITS_OF_NAME]}"
+        return _named(name, "areas", [areas.workload.tree.sha256, reading.way])
     domain = next(part.domain for part in plan.parts if name in part.domain.names)
-    values = domain[name].values
+    column = domain[name].of or name
+    of_values = [_values_of(domain[name])]
+    if column != name:  # a level, which has the values of its column in groups
+        of_values.append(Domain((domain[column],)).to_schema())
+    takers = [taking.get(column) for taking in (reading.unknown_values, reading.missing_values)]
+    return _named(name, "values", [of_values, takers, reading.way])
+
+
+def _values_of(attribute: Attribute) -> Any:
+    """The values of an attribute and how texts are read as them, without what only labels say."""
+    values = attribute.values
     if isinstance(values, Categories):
-        values = replace(values, labels=())  # which count nothing otherwise
-    content = json.dumps(Domain((Attribute(name, values),)).to_schema(), sort_keys=True)
-    return f"values {hashlib.sha256(content.encode()).hexdigest()[:_DIGITS_OF_NAME]}"
+        values = replace(values, labels=())
+    return Domain((Attribute(attribute.name, values),)).to_schema()
+
+
+def _named(name: str, what: str, decides: Any) -> str:
+    """A name with the first digits of the SHA-256 of what decides what is meant by it."""
+    content = json.dumps(decides, sort_keys=True)
+    return f"{name} ({what} {hashlib.sha256(content.encode()).hexdigest()[:_DIGITS_OF_NAME]})"

@@ -173,6 +173,18 @@ def in_windows_1252(path, before, after):
     path.write_bytes(content.replace(before.encode(), after.encode("windows-1252")))
 
 
+def test_an_encoding_that_is_named_is_told_to_differ_from_what_a_file_may_state(tmp_path):
+    """é was counted as Ã©, or as what takes unknown values, without a word."""
+    path = tmp_path / "people.sav"
+    pyreadstat.write_sav(pd.DataFrame({"name": ["é", "b"]}), path)
+    (said,) = FileSource(path, "windows-1252").remarks()
+    assert said.startswith("The encoding of texts is stated in ")
+    assert "they are read as cp1252, as is named (--encoding)" in said
+    assert FileSource(path).remarks() == ()
+    without_encoding_of_spss(path)
+    assert FileSource(path, "windows-1252").remarks() == ()
+
+
 @pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("form", ["dta", "sav", "xpt"])
 def test_files_that_do_not_state_their_encoding_are_read_as_what_they_hold(form, tmp_path):
