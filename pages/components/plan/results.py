@@ -107,23 +107,33 @@ def smooth_rehearsal(planned: TablePlan) -> None:
         st.caption("Give expected counts, and you can simulate these errors here before the run.")
         return
     key = planned, expected
-    if st.session_state.get(WANTED) != key:
-        st.caption(
-            "The simulation measures made-up records, from the expected counts, as this plan would "
-            "measure yours, and compares unbiased, nonnegative and smooth tables with them. It "
-            "reads no record and spends nothing."
-        )
-        st.button(
-            "Simulate them",
-            on_click=st.session_state.update,
-            args=({WANTED: key},),
-            help=meaning("Simulation"),
-        )
+    if not _is_asked_for(
+        WANTED,
+        key,
+        "Simulate them",
+        "The simulation measures made-up records, from the expected counts, as this plan would "
+        "measure yours, and compares unbiased, nonnegative and smooth tables with them. It "
+        "reads no record and spends nothing.",
+    ):
         return
     rehearsal = worked_out(rehearse_smooth_tables, planned, expected)
     if rehearsal is not None:
         st.session_state[FOUND] = key, rehearsal
         _show(rehearsal)
+
+
+def _is_asked_for(wanted: str, key: tuple, label: str, what: str) -> bool:
+    """Whether this session wants the simulation of `key`; else it is explained, and offered."""
+    if st.session_state.get(wanted) == key:
+        return True
+    st.caption(what)
+    st.button(
+        label,
+        on_click=st.session_state.update,
+        args=({wanted: key},),
+        help=meaning("Simulation"),
+    )
+    return False
 
 
 def last_rehearsal(planned: Plan, expected: ExpectedCounts | None) -> SmoothRehearsal | None:
@@ -226,18 +236,14 @@ def _rehearsal(made: AdaptivePlan) -> None:
     if expected is None:
         return
     key = made, expected
-    if st.session_state.get(_WANTED) != key:
-        st.caption(
-            "A simulation makes up records from the expected counts, and releases them by this "
-            "plan and by a fixed one with weights for smooth tables. No record is read, and "
-            "nothing is spent."
-        )
-        st.button(
-            "Simulate the adaptive plan",
-            on_click=st.session_state.update,
-            args=({_WANTED: key},),
-            help=meaning("Simulation"),
-        )
+    if not _is_asked_for(
+        _WANTED,
+        key,
+        "Simulate the adaptive plan",
+        "A simulation makes up records from the expected counts, and releases them by this "
+        "plan and by a fixed one with weights for smooth tables. No record is read, and "
+        "nothing is spent.",
+    ):
         return
     rehearsal = worked_out(_rehearsed, *key)
     if rehearsal is None:
