@@ -158,6 +158,9 @@ class PersonRule:
     order   the column whose smallest values come first (ties in an order of the engine's own);
             a database, whose records have no order, needs it for "keep first"
     noun    the word for who is meant, as in `Budget`: "household"
+    period  of a panel the attribute of which a person has one record for each value, as in
+            `Budget`; in errors alone, like
+    of_one_period  whether the rule is about the records of one period
 
     What is kept of one person depends on that person's records alone, so that a person changes
     counts by at most m records, which is what the plan protects.
@@ -172,6 +175,8 @@ class PersonRule:
     excess: Literal["refuse", "keep first"] = "refuse"
     order: str | None = None
     noun: str = "person"
+    period: str | None = None
+    of_one_period: bool = False
 
     def __post_init__(self) -> None:
         for name, column in (("column", self.column), ("order", self.order)):
@@ -190,6 +195,14 @@ class PersonRule:
 
     def error(self, state: int) -> DataError:
         """The error for records of this state: `OF_NOBODY`, `UNCLEAR`, or `BEYOND` for "refuse"."""
+        one = with_article(self.noun)
+        allowed = f"the {self.most} that the plan protects"
+        remedies = f"plan for more records of {one}, or let only the first of each be counted"
+        if self.period is not None:  # of a panel none is left out
+            remedies = f"plan for {one} with more periods (--max-periods)"
+        if self.of_one_period:
+            allowed = f"one record in each {self.period!r}, which is what the plan allows"
+            remedies = f"plan for {one} with several records (--records-per-person), and no panel"
         return DataError(
             {
                 OF_NOBODY: f"The column {self.column!r} does not say of every record whose it is "
@@ -199,10 +212,8 @@ class PersonRule:
                 f"{self.noun} may be written in two ways, such as 7 and 07 or 1.5 and 1.50, or an "
                 "id is a time of day or a rounded number (1.2e+17); write every id as a text or a "
                 f"whole number, and each {self.noun}'s in one way.",
-                BEYOND: f"{capitalised(with_article(self.noun))} (column {self.column!r}) has more "
-                f"records than the {self.most} that the plan protects; correct the records, plan "
-                f"for more records of {with_article(self.noun)}, or let only the first of each be "
-                "counted.",
+                BEYOND: f"{capitalised(one)} (column {self.column!r}) has more records than "
+                f"{allowed}; correct the records, {'or ' if self.period else ''}{remedies}.",
             }[state]
         )
 

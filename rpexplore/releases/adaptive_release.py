@@ -159,7 +159,7 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
     def bounds(self) -> pd.DataFrame:
         """One row a table: attributes, measured, error_bound_95 (L1, in records; NaN for none)."""
         columns = {"table": pa.string(), "measured": pa.bool_()}
-        path, n_rows = self.folder / f"{BOUNDS}.parquet", len(self.table_names)
+        path, n_rows = self.checked / f"{BOUNDS}.parquet", len(self.table_names)
         stored = read_columns(path, columns, n_rows)
         check_schema(path, stored.schema, {"error_bound_95": pa.float64()})
         frame = stored.to_pandas()
@@ -200,7 +200,7 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
         """The table at a position of the workload, one row a cell."""
         workload = self.plan.workload
         n_rows = int(workload.exact_cells[position])
-        path = self.folder / f"{table_path(position, workload.tables[position])}.parquet"
+        path = self.checked / f"{table_path(position, workload.tables[position])}.parquet"
         return read_rows(path, ADAPTIVE, n_rows)
 
     counts = table
@@ -217,7 +217,7 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
     @cached_property
     def outcomes(self) -> Sequence[RoundOutcome]:
         """What each round selected and measured, but for what was lost."""
-        path = self.folder / ROUNDS
+        path = self.checked / ROUNDS
         stored = read_columns(path, ROUND_COLUMNS)
         number, drawn, candidate, cell, measured = (
             stored[name].to_numpy() for name in ROUND_COLUMNS
@@ -250,7 +250,7 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
     def measured(self) -> MeasuredSoFar:
         """Everything that was measured."""
         closure = self.plan.first.closure
-        stored = StoredResiduals(self.folder, closure).measured(range(len(closure)))
+        stored = StoredResiduals(self.checked, closure).measured(range(len(closure)))
         return MeasuredSoFar.of(self.plan, list(stored.values()), self.outcomes)
 
 

@@ -19,6 +19,7 @@ from rpexplore.planning.mechanism.reconstruction import impossible_answers, quer
 from rpexplore.releases.area_measurement import PartAnswers
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.items import Item
+from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.means import (
     amounts_of,
     figures_of_means,
@@ -424,7 +425,7 @@ def asked_areas(parts: AreaParts, table: int, areas: slice) -> np.ndarray:
 
 def items_of_areas(
     parts: AreaParts,
-    folder: Path,
+    folder: CheckedFolder | Path,
     figures: Sequence[Column] = RELEASED,
     *,
     counts_only: bool = False,
@@ -469,7 +470,7 @@ def rows_of_area(plan: AreaDesign, table: int, within: str = TABLES) -> int:
 
 def _all_rows(
     parts: AreaParts,
-    folder: Path,
+    folder: CheckedFolder | Path,
     level: int,
     table: int,
     figures: Sequence[Column],
@@ -486,7 +487,12 @@ def _all_rows(
 
 
 def rows_of_areas(
-    parts: AreaParts, folder: Path, level: int, table: int, areas: slice, within: str = TABLES
+    parts: AreaParts,
+    folder: CheckedFolder | Path,
+    level: int,
+    table: int,
+    areas: slice,
+    within: str = TABLES,
 ) -> pa.Table | None:
     """A table in those areas of a level that are asked for it, one row a cell; None for none.
 
@@ -518,7 +524,12 @@ def rows_of_areas(
 
 
 def rows_of_empty(
-    plan: AreaDesign, folder: Path, level: int, table: int, top: int = 0, within: str = TABLES
+    plan: AreaDesign,
+    folder: CheckedFolder | Path,
+    level: int,
+    table: int,
+    top: int = 0,
+    within: str = TABLES,
 ) -> pa.Table | None:
     """A table in the empty areas of a level that lie in an area, one row a cell; None for none."""
     tree = plan.workload.tree

@@ -50,7 +50,7 @@ from rpexplore.releases.area_measurement import (
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
 from rpexplore.releases.items import Item, PartReader
-from rpexplore.releases.manifest import TableFiles, WrittenFiles, file_entry
+from rpexplore.releases.manifest import CheckedFolder, TableFiles, WrittenFiles, file_entry
 from rpexplore.releases.means import clamping_of
 from rpexplore.releases.measurement import Part, check_ranges
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
@@ -111,7 +111,7 @@ class TablesInAreas(PartReader):
 
     @cached_property
     def items(self) -> Sequence[Item]:
-        return items_of_areas(self.parts, self.folder)
+        return items_of_areas(self.parts, self.checked)
 
     def table(
         self, level: str, *attributes: str, within: str | Sequence[str] | None = None
@@ -165,8 +165,8 @@ class TablesInAreas(PartReader):
         if level not in levels or table is None:
             raise self._no_table(level, attributes)
         number = levels.index(level)
-        folder = self.folder / table_folder(plan, number, table, kind)
-        if not folder.is_dir():
+        folder = table_folder(plan, number, table, kind)
+        if not (self.folder / folder).is_dir():
             raise self._no_table(level, attributes)
         top = area_number(self.tree, within) if within else 0
         depth = int(self.tree.level_of[top])
@@ -177,11 +177,12 @@ class TablesInAreas(PartReader):
             )
         areas = AreaRange.within(self.tree, depth, top, top + 1, number).slices[-1]
         rows = with_empty(
-            rows_of_areas(self.parts, self.folder, number, table, areas, kind),
-            rows_of_empty(plan, self.folder, number, table, top, kind),
+            rows_of_areas(self.parts, self.checked, number, table, areas, kind),
+            rows_of_empty(plan, self.checked, number, table, top, kind),
         )
         if rows is None:
-            rows = pyarrow.parquet.read_schema(min(folder.iterdir())).empty_table()
+            first = min(path.name for path in (self.folder / folder).iterdir())
+            rows = pyarrow.parquet.read_schema(self.checked / f"{folder}/{first}").empty_table()
         return frame_of(rows)
 
     def clamping_of(self, attributes: Collection[str]) -> str:
@@ -207,7 +208,7 @@ class AreaRelease(TablesInAreas, PartRelease[AreaPlan]):
 
     @cached_property
     def answers_in_areas(self) -> "ReleasedAnswers":
-        return ReleasedAnswers(self.parts, self.folder)
+        return ReleasedAnswers(self.parts, self.checked)
 
     @classmethod
     def files_of(cls, plan: AreaPlan, listed: Collection[str]) -> TableFiles:
@@ -218,7 +219,7 @@ class AreaRelease(TablesInAreas, PartRelease[AreaPlan]):
 class ReleasedAnswers(AreaAnswers):
     """The answers of a finished release; folder: of its areas."""
 
-    folder: Path
+    folder: CheckedFolder
     _kept: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
 
     def numbers(self, part: int, profile: int) -> np.ndarray:

@@ -102,8 +102,8 @@ class ChargedRun:
         rule = options.person_rule
         if plan.budget.distinct is not None:
             rule = one_of_each(plan.budget, rule)
-        if rule is not None:  # which is then called as the plan calls whom it protects
-            rule = replace(rule, noun=plan.budget.noun)
+        if rule is not None:  # which then says it as the plan does, of whom it protects
+            rule = replace(rule, noun=plan.budget.noun, period=plan.budget.period)
             options = replace(options, person_rule=rule)
         self._plan, self._output, self._options = plan, output, options
         self.steps = PlanSteps.of(plan)

@@ -48,6 +48,7 @@ from rpexplore.releases.atomic_folder import MANIFEST
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import (
     README,
+    CheckedFolder,
     TableFiles,
     check_facts,
     check_listed,
@@ -161,6 +162,12 @@ class PartRelease(PartReader, Generic[PlanKind]):
     @property
     def named(self) -> Path:
         return self.home
+
+    @property
+    def checked(self) -> CheckedFolder:
+        """The folder of the part, whose files are checked again when they are read."""
+        within = "" if self.folder == self.home else self.folder.name
+        return CheckedFolder(self.home, self.manifest, within)
 
     @classmethod
     @abstractmethod

@@ -22,7 +22,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     marginal,
     sums_of,
 )
-from rpexplore.releases.manifest import CONFIDENCE, in_release
+from rpexplore.releases.manifest import CONFIDENCE, CheckedFolder, in_release
 from rpexplore.releases.table_cells import Labels, table_of_cells, table_path
 
 if TYPE_CHECKING:
@@ -228,6 +228,11 @@ class PartReader(Figures, ABC):
             f"{str(self.named)!r} holds {self.contents}, and unbiased tables are needed: "
             f"{self.why_no_tables}"
         )
+
+    @property
+    def checked(self) -> Any:
+        """The folder, whose files are checked again when they are read."""
+        return CheckedFolder(self.folder, self.manifest)
 
     @property
     def named(self) -> Any:

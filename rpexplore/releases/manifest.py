@@ -8,11 +8,14 @@ in it as they were worded when it was written; what is compared are numbers and 
 
 import hashlib
 import json
+import os
 import platform
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -41,6 +44,11 @@ _BYTES_BETWEEN_NOTES = 1 << 23  # of files that are written: fewer are written a
 _IN_ALL = ("format", "format_version", "interval_confidence", "versions", "files", "sha256")
 _SENTENCES = {"guarantee", "privacy_unit"}
 _IN_ENTRY = {"path", "bytes", "sha256"}
+
+_TICK = (
+    50_000_000  # ns, of the clock of a file system at most: what changes within is not told apart
+)
+_MOST_KNOWN = 1 << 16
 
 TableFiles = Mapping[str, Sequence[str] | None]
 """Files of a folder, and the attributes of the table in each; None where there is none."""
@@ -256,22 +264,82 @@ def _check_files(folder: Path, entries: Mapping[str, Mapping[str, Any]]) -> None
         if names[0] != RUN_FOLDER and not any(name.startswith(".") for name in names)
     }
     for path, entry in entries.items():
-        file = folder / path
-        if not (
-            path in present
-            and file.is_file()
-            and file.stat().st_size == entry["bytes"]
-            and _sha256(file) == entry["sha256"]
-        ):
-            raise ReleaseError(
-                f"The file {path!r:.200} of {str(folder)!r} is missing or was changed since; "
-                "restore it, or use the original folder."
-            )
+        if path not in present or not _is_as_listed(folder / path, entry):
+            raise _changed(folder, path)
     if added := sorted(present - {*entries, MANIFEST}):
         raise ReleaseError(
             f"{str(folder)!r} holds more than was written, {shown_few(added)}; move away what was "
             "added, or use the original folder."
         )
+
+
+@dataclass(frozen=True)
+class CheckedFolder:
+    """An opened folder whose files are handed out only while they are as its manifest says.
+
+    `folder / name` is the path of a file in it. Readers ask for it each time, not once: between
+    opening a folder and reading a table of it somebody may have written another one.
+
+    home      the folder with the manifest
+    manifest  as it was when the folder was opened
+    within    the folder in it that names are of; "" for itself
+    """
+
+    home: Path
+    manifest: Mapping[str, Any]
+    within: str = ""
+
+    def __truediv__(self, name: str) -> Path:
+        """Raises `ReleaseError` for a file that is not listed, missing, or was changed."""
+        path = f"{self.within}/{name}" if self.within else name
+        entry = self._entries.get(path)
+        if entry is None and (self.home / path).is_dir():
+            return self.home / path
+        if entry is None or not _is_as_listed(self.home / path, entry):
+            raise _changed(self.home, path)
+        return self.home / path
+
+    @property
+    def path(self) -> Path:
+        """Of the folder that names are of."""
+        return self.home / self.within
+
+    @cached_property
+    def _entries(self) -> dict[str, Mapping[str, Any]]:
+        return {entry["path"]: entry for entry in self.manifest["files"]}
+
+
+# Path and SHA-256 -> what the system said of the file when it was found to have this SHA-256. Its
+# time of change nobody can set, so that a file of which it says the same is not read again.
+_KNOWN: dict[tuple[str, str], tuple[int, ...]] = {}
+
+
+def _is_as_listed(file: Path, entry: Mapping[str, Any]) -> bool:
+    """Whether a file has the size and the SHA-256 that a manifest says."""
+    try:
+        found = file.stat()
+        stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        key = os.path.abspath(file), entry["sha256"]
+        if _KNOWN.get(key) == stamp:
+            return True
+        started = time.time_ns()
+        if not file.is_file() or found.st_size != entry["bytes"]:
+            return False
+        is_same = _sha256(file) == entry["sha256"]
+    except OSError:
+        return False
+    if is_same and found.st_ctime_ns < started - _TICK:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[key] = stamp
+    return is_same
+
+
+def _changed(folder: Path, path: str) -> ReleaseError:
+    return ReleaseError(
+        f"The file {path!r:.200} of {str(folder)!r} is missing or was changed since; restore it, "
+        "or use the original folder."
+    )
 
 
 def _sha256(path: Path) -> str:

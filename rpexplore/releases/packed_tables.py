@@ -27,6 +27,7 @@ import pyarrow.parquet
 
 from rpexplore.common.processes import in_order
 from rpexplore.domain.result_schema import DISTINCT, IMPOSSIBLE_NOTE, NOTE, RELEASED, Column
+from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.table_cells import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
@@ -211,16 +212,21 @@ def _rows(
 class PackedTables:
     """The tables of a folder that are in one file.
 
+    folder      with the file, which is checked whenever rows are read
     tables      their numbers in it, ascending: int64[m]
     sizes       how many cells each has: int64[m]
     columns     of their figures; those of `or_empty` may be empty
     """
 
-    path: Path
+    folder: CheckedFolder
     tables: np.ndarray
     sizes: np.ndarray
     columns: Sequence[Column] = VALUE_AND_ERROR
     or_empty: Collection[Column] = ()
+
+    @property
+    def path(self) -> Path:
+        return self.folder / PACKED
 
     def __contains__(self, table: int) -> bool:
         at = int(np.searchsorted(self.tables, table))

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from rpexplore.common.text import with_article
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.attribute import Attribute
@@ -108,14 +107,8 @@ def refuse_more_in_a_period(
         within = Comparison(len(attributes) - 1, frozenset({code}))
         condition = within if universe is None else Joined("and", (universe.condition, within))
         takers["universe"] = Universe(f"{period}, value {code + 1}", attributes, condition)
-        try:
-            counts = source.count(
-                domain, [()], **takers, person_rule=replace(rule, most=1, excess="refuse")
-            )
-        except DataError as error:
-            raise DataError(
-                f"{error} The plan allows {with_article(rule.noun)} one record in each {period!r}."
-            ) from None
+        once = replace(rule, most=1, excess="refuse", of_one_period=True)
+        counts = source.count(domain, [()], **takers, person_rule=once)
         n_in_periods += counts.n_records
     if n_in_periods != n_records:
         raise DataError(

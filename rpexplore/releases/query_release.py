@@ -28,7 +28,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
 from rpexplore.releases.items import Answer, CountAnswer, Item, PartReader
-from rpexplore.releases.manifest import CONFIDENCE, TableFiles, file_entry
+from rpexplore.releases.manifest import CONFIDENCE, CheckedFolder, TableFiles, file_entry
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
@@ -128,7 +128,7 @@ class QueryRelease(OwnCounts, PartRelease[QueryPlan]):
         return self.plan.queries
 
     def cells(self) -> pa.Table:
-        return read_rows(self.folder / f"{ANSWERS}.parquet", OWN_COUNTS, self.plan.n_items)
+        return read_rows(self.checked / f"{ANSWERS}.parquet", OWN_COUNTS, self.plan.n_items)
 
     @property
     def noise_rows(self) -> np.ndarray:
@@ -141,10 +141,10 @@ class QueryRelease(OwnCounts, PartRelease[QueryPlan]):
     @property
     def measurements(self) -> np.ndarray:
         """The noisy whole numbers that the answers are computed from, int64[k]."""
-        return read_measurements(self.folder, self.plan)
+        return read_measurements(self.checked, self.plan)
 
 
-def read_measurements(folder: Path, plan: QueryPlan) -> np.ndarray:
+def read_measurements(folder: CheckedFolder, plan: QueryPlan) -> np.ndarray:
     """The noisy whole numbers that were measured for own counts, int64[k]; folder: of the part."""
     path, n_rows = folder / MEASUREMENTS, len(plan.strategy.integers)
     return read_columns(path, {"measured": pa.int64()}, n_rows)["measured"].to_numpy()

@@ -16,6 +16,7 @@ import pyarrow.parquet
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.pilot import n_pilot_residuals, pilot_weights
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.measurement import measured_cells, measured_shape, ranges_of
 from rpexplore.releases.measurement_file import Measured, MeasuredFile
 from rpexplore.releases.table_cells import check_schema, not_what_was_written, refuse_gaps
@@ -75,7 +76,7 @@ class StoredResiduals:
     Any of it is read without the rest: where a residual begins follows from the plan.
     """
 
-    folder: Path
+    folder: CheckedFolder
     closure: Closure
     file: str = ""  # the one that has them, if it is not those of `residual_files`
 

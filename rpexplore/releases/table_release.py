@@ -206,7 +206,7 @@ class TableRelease(PartRelease[TablePlan]):
             labels = [self._labels.of(basis) for basis in bases]
             (values, errors), impossible = self.figures_of(position)
             return rows_of_packed(labels, values.shape, values.ravel(), errors.ravel(), impossible)
-        path = self.folder / f"{table_path(position, workload.tables[position])}.parquet"
+        path = self.checked / f"{table_path(position, workload.tables[position])}.parquet"
         n_rows = int(workload.exact_cells[position])
         return read_rows(path, RELEASED, n_rows)
 
@@ -231,7 +231,7 @@ class TableRelease(PartRelease[TablePlan]):
         workload = self.workload
         packed = packed_tables(workload, file_per_table=not listed)
         sizes = np.array([int(workload.exact_cells[table]) for table in packed.tolist()], int)
-        return PackedTables(self.folder / PACKED, packed, sizes)
+        return PackedTables(self.checked, packed, sizes)
 
     @cached_property
     def _labels(self) -> "LabelsOfBases":
@@ -264,9 +264,9 @@ class TableRelease(PartRelease[TablePlan]):
     def mean_cells(self, position: int) -> pa.Table:
         """The means of the table at a position of the workload, one row a group."""
         workload = self.workload
-        path = self.folder / f"{table_path(position, workload.tables[position], MEANS_FOLDER)}"
+        path = f"{table_path(position, workload.tables[position], MEANS_FOLDER)}.parquet"
         n_rows = n_groups(workload, position)
-        return read_rows(path.with_name(f"{path.name}.parquet"), MEANS, n_rows, may_be_empty=True)
+        return read_rows(self.checked / path, MEANS, n_rows, may_be_empty=True)
 
     def counts(self, *attributes: AttributeSet) -> pd.DataFrame:
         """Any marginal within a released table, by single values, whatever the bases.
@@ -332,11 +332,11 @@ class TableRelease(PartRelease[TablePlan]):
 
     @cached_property
     def _stored(self) -> "StoredResiduals":
-        return StoredResiduals(self.folder, self.plan.closure)
+        return StoredResiduals(self.checked, self.plan.closure)
 
     @cached_property
     def _stored_pilot(self) -> "StoredResiduals":
-        return StoredResiduals(self.folder, self.plan.closure, PILOT)
+        return StoredResiduals(self.checked, self.plan.closure, PILOT)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ from rpexplore.releases.area_files import (
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.items import Answer, Figures, Item, Marginal, PartReader
+from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.means import clamping_of
 from rpexplore.releases.table_cells import (
     MEANS_FOLDER,
@@ -84,6 +85,11 @@ class AreaResults(PartReader):
     @property
     def folder(self) -> Path:
         return self.release.folder if self.whole is None else self.whole.folder
+
+    @property
+    def checked(self) -> CheckedFolder | Path:
+        """The same folder, whose files are checked when they are read."""
+        return (self.release if self.whole is None else self.whole).checked
 
     @property
     def named(self) -> Path:
@@ -144,9 +150,9 @@ class AreaResults(PartReader):
     @cached_property
     def items(self) -> Sequence[Item]:
         if self.whole is None:
-            return items_of_areas(self.release.parts, self.folder)
+            return items_of_areas(self.release.parts, self.checked)
         figures = AREA_GUESSES if self.is_smooth else PROCESSED
-        return items_of_areas(self.release.parts, self.folder, figures, counts_only=True)
+        return items_of_areas(self.release.parts, self.checked, figures, counts_only=True)
 
     def within(self, area: int, level: int) -> slice:
         """The areas of a level that lie in an area, by their numbers."""
@@ -371,7 +377,7 @@ class AreaTables(Figures):
         if self.is_biased or table not in self._asked or not self._tables.has_means[table]:
             return None
         rows = rows_of_areas(
-            self._parts, self.results.folder, self.level, table, self.areas, MEANS_FOLDER
+            self._parts, self.results.checked, self.level, table, self.areas, MEANS_FOLDER
         )
         assert rows is not None
         return frame_of(self._of_axis(rows, table))
@@ -471,7 +477,7 @@ class AreaTables(Figures):
 
     def _rows(self, table: int) -> pa.Table:
         """The rows of a table as they are in its files; `ReleaseError` where they are not."""
-        rows = rows_of_areas(self._parts, self.results.folder, self.level, table, self.areas)
+        rows = rows_of_areas(self._parts, self.results.checked, self.level, table, self.areas)
         assert rows is not None
         return rows
 

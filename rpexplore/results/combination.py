@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rpexplore.common.json_fields import text_of
+from rpexplore.common.json_fields import loads, text_of
 from rpexplore.common.numbers import exact_text
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import FORMULAS_ESCAPED, joined, text_of_path
@@ -25,6 +25,7 @@ from rpexplore.releases.atomic_folder import check_room
 from rpexplore.releases.finished_release import Release, SeveralParts
 from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import (
+    CheckedFolder,
     check_facts,
     check_listed,
     checked_folder,
@@ -422,7 +423,9 @@ def load_combined(folder: str | Path) -> Any:
             if not {_ESTIMATES, _CONTRIBUTIONS} <= listed:
                 raise KeyError
             own = tuple(sources[number - 1] for number in of_parts["tables"])
-            tables = _read_estimates(folder, own, in_one_file=PACKED in listed)
+            tables = _read_estimates(
+                CheckedFolder(folder, manifest), own, in_one_file=PACKED in listed
+            )
             others = [i for i in range(len(tables.table_names)) if i not in tables.packed]
             files |= {_ESTIMATES: None, _CONTRIBUTIONS: None}
             files |= {PACKED: None} if tables.packed else {}
@@ -431,14 +434,14 @@ def load_combined(folder: str | Path) -> Any:
         releases = {}
         for number, kinds in _measured_kinds(of_parts).items():
             home = f"sources/{number:02d}"
-            release = MeasuredRelease(folder / home, sources[number - 1])
+            release = MeasuredRelease(CheckedFolder(folder, manifest, home), sources[number - 1])
             if release.plan.sha256 != release.source.plan_sha256:
                 raise KeyError
             releases[number] = release
             files |= {f"{home}/{path}": None for path in release.files(kinds)}
         for kind in [kind for kind in _MAKERS if kind in of_parts]:
             of_kind = tuple(releases[number] for number in of_parts[kind])
-            parts.append(_MAKERS[kind](of_kind, folder / kind))
+            parts.append(_MAKERS[kind](of_kind, CheckedFolder(folder, manifest, kind)))
             files |= {in_release(kind, path): a for path, a in parts[-1].files().items()}
         combined = parts[0]
         if PARTS in manifest:
@@ -549,9 +552,9 @@ def _write_estimates(estimates: Estimates, folder: Path) -> None:
 
 
 def _read_estimates(
-    folder: Path, sources: tuple[MeasurementSource, ...], *, in_one_file: bool
+    folder: CheckedFolder, sources: tuple[MeasurementSource, ...], *, in_one_file: bool
 ) -> Estimates:
-    content = json.loads((folder / _ESTIMATES).read_text(encoding="utf-8"))
+    content = loads((folder / _ESTIMATES).read_text(encoding="utf-8"))
     domain = Domain.from_schema(content["domain"])
     residuals = content["residuals"]
     if not all(name in domain for residual in residuals for name in residual["attributes"]):

@@ -39,6 +39,7 @@ from rpexplore.releases.area_files import (
 from rpexplore.releases.area_measurement import AreaAnswers
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.area_release import TablesInAreas
+from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
 from rpexplore.results.combined_tables import common_strategies
 from rpexplore.results.measurement_source import MeasurementSource, guarantee, label_of_sources
@@ -58,7 +59,7 @@ class CombinedAreas(TablesInAreas):
     """
 
     releases: tuple[MeasuredRelease, ...]
-    given_folder: Path | None = None
+    given_folder: CheckedFolder | None = None
 
     def __post_init__(self) -> None:
         _ = self.plan
@@ -77,7 +78,7 @@ class CombinedAreas(TablesInAreas):
 
     @property
     def named(self) -> Path:
-        return self.folder if self.given_folder is None else self.given_folder.parent
+        return self.folder if self.given_folder is None else self.given_folder.home
 
     @property
     def label(self) -> str:
@@ -93,6 +94,10 @@ class CombinedAreas(TablesInAreas):
 
     @property
     def folder(self) -> Path:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._temporary_folder if self.given_folder is None else self.given_folder.path
+
+    @property
+    def checked(self) -> CheckedFolder | Path:
         return self._temporary_folder if self.given_folder is None else self.given_folder
 
     @cached_property

@@ -14,6 +14,7 @@ from rpexplore.domain.domain import Domain, difference_of_cells
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_strategy import DECODING_TOLERANCE
+from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.query_release import ANSWERS, OwnCounts, read_measurements, rows_of_counts
 from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
 from rpexplore.results.measurement_source import MeasurementSource, guarantee, label_of_sources
@@ -36,7 +37,7 @@ class CombinedCounts(OwnCounts):
     """
 
     releases: tuple[MeasuredRelease, ...]
-    folder: Path | None = None
+    folder: CheckedFolder | None = None
 
     def __post_init__(self) -> None:
         _ = self._decoding
@@ -51,7 +52,7 @@ class CombinedCounts(OwnCounts):
 
     @property
     def named(self) -> Path | None:
-        return None if self.folder is None else self.folder.parent
+        return None if self.folder is None else self.folder.home
 
     @property
     def label(self) -> str:

@@ -13,7 +13,8 @@ from rpexplore.domain.values import ImpossibleCombination
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.area_files import residual_file
 from rpexplore.releases.area_parts import AreaParts
-from rpexplore.releases.finished_release import PartRelease, part_folder
+from rpexplore.releases.finished_release import PartRelease
+from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.measurement_file import PLAN
 from rpexplore.releases.query_release import MEASUREMENTS
 from rpexplore.results.measurement_source import MeasurementSource
@@ -36,21 +37,22 @@ class MeasuredRelease:
     source  what it is known by
     """
 
-    home: Path
+    home: CheckedFolder
     source: MeasurementSource
 
     @classmethod
     def of(cls, part: "PartRelease") -> "MeasuredRelease":
         """The release that a part is of."""
-        return cls(part.home, MeasurementSource.of(part))
+        return cls(CheckedFolder(part.home, part.manifest), MeasurementSource.of(part))
 
     @cached_property
     def plan(self) -> Plan:
         return Plan.load(self.home / PLAN)
 
-    def folder(self, kind: str) -> Path:
+    def folder(self, kind: str) -> CheckedFolder:
         """Where the measurements of a part lie."""
-        return part_folder(self.home, kind)
+        within = "/".join(filter(None, (self.home.within, kind)))
+        return replace(self.home, within=within)
 
     def files(self, kinds: Sequence[str]) -> list[str]:
         """Those that results keep of it that combine these parts, within its folder."""

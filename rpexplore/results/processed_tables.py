@@ -37,6 +37,7 @@ from rpexplore.planning.mechanism.reconstruction import Where
 from rpexplore.releases.atomic_folder import new_folder
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import (
+    CheckedFolder,
     TableFiles,
     check_facts,
     check_listed,
@@ -125,7 +126,7 @@ def said_in_files(folder: Path, manifest: Mapping[str, Any]) -> tuple[str, dict[
     listed = {entry["path"] for entry in manifest["files"]}
     paths = [entry["path"] for entry in manifest["files"] if "attributes" in entry]
     first = PACKED if PACKED in listed else min(path for path in paths if path.endswith(".parquet"))
-    metadata = pyarrow.parquet.read_schema(folder / first).metadata
+    metadata = pyarrow.parquet.read_schema(CheckedFolder(folder, manifest) / first).metadata
     return metadata[LABEL_IN_FILES].decode(), json.loads(metadata[STEPS_IN_FILES])
 
 
@@ -266,7 +267,7 @@ class ProcessedTables(PartReader):
     def _cells(self, position: int) -> pa.Table:
         if self._packed is not None and position in self._packed:
             return self._packed_cells(self._packed, position)
-        path = self.folder / f"{table_path(position, self.table_names[position])}.parquet"
+        path = self.checked / f"{table_path(position, self.table_names[position])}.parquet"
         return read_rows(path, SMOOTH if self.is_smooth else PROCESSED)
 
     def _packed_cells(self, packed: PackedTables, position: int) -> pa.Table:
@@ -285,7 +286,7 @@ class ProcessedTables(PartReader):
     @cached_property
     def _layout(self) -> "_Layout | None":
         listed = any(entry["path"] == LAYOUT for entry in self.manifest["files"])
-        return _Layout.read(self.folder) if listed else None
+        return _Layout.read(self.checked) if listed else None
 
     @cached_property
     def _packed(self) -> PackedTables | None:
@@ -295,7 +296,7 @@ class ProcessedTables(PartReader):
             return None
         sizes = np.array([prod(layout.shape(position)) for position in layout.packed.tolist()], int)
         columns = figures_in_one_file(self.manifest["method"])
-        return PackedTables(self.folder / PACKED, layout.packed, sizes, columns, (MODEL_ERROR,))
+        return PackedTables(self.checked, layout.packed, sizes, columns, (MODEL_ERROR,))
 
     @cached_property
     def _others(self) -> list[int]:
@@ -313,7 +314,7 @@ class ProcessedTables(PartReader):
             if layout is not None:
                 n_rows = prod(layout.shape(position))
             else:
-                path = self.folder / f"{table_path(position, names)}.parquet"
+                path = self.checked / f"{table_path(position, names)}.parquet"
                 n_rows = pyarrow.parquet.read_metadata(path).num_rows
             item = Item.of_table(position, names, n_rows, partial(self._cells, position))
             items.append(item if position in others else item.in_one_file(position))
@@ -339,7 +340,7 @@ class ProcessedTables(PartReader):
     @property
     def shrinkage(self) -> "pd.DataFrame":
         """Of smooth tables: the share kept of every residual, as `read_shrinkage` has it."""
-        return read_shrinkage(self.folder)
+        return read_shrinkage(self.checked)
 
     @property
     def shrinkage_by_group(self) -> "pd.DataFrame":
@@ -347,7 +348,7 @@ class ProcessedTables(PartReader):
 
         Columns as `GroupDistances.frame` has them.
         """
-        return read_shrinkage_by_group(self.folder)
+        return read_shrinkage_by_group(self.checked)
 
     def answer(self, *attributes: AttributeSet, where: Where | None = None) -> NoReturn:
         """Raises `ReleaseError`: no error of a sum of processed counts is known."""
@@ -454,7 +455,7 @@ class _Layout:
     tables: Sequence[Sequence[int]]
 
     @classmethod
-    def read(cls, folder: Path) -> "_Layout":
+    def read(cls, folder: CheckedFolder) -> "_Layout":
         """Raises one of `UNREADABLE`."""
         stated = loads((folder / LAYOUT).read_text(encoding="utf-8"))
         labels = [

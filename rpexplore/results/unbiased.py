@@ -174,7 +174,7 @@ class Estimates(PartReader):
         shapes = [measured_shape(closure, position) for position in range(len(closure))]
         measured = chain.from_iterable(
             read_arrays(
-                release.folder / path,
+                release.checked / path,
                 "measured",
                 shapes[within.start : within.stop],
                 np.int64,

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from math import inf, nextafter
 from operator import ge, gt, le, lt
 
@@ -201,6 +201,7 @@ def _attribute(
 
     known: the attribute of the codebook with this name
     """
+    _refuse_missing(name, stated, known)
     values = [value for one in stated for value in one.values]
     are_ordered = any(one.operator not in ("==", "!=") for one in stated)
     are_numbers = all(isinstance(value, Decimal) for value in values)
@@ -276,6 +277,33 @@ def _attribute(
     missing = getattr(of_known, "missing", ())
     attribute = Attribute(name, Bins(tuple(starts), missing))
     return attribute, [_fulfilling(one, numbers, starts[:-1]) for one in stated]
+
+
+def _refuse_missing(name: str, stated: Sequence[_Stated], known: Attribute | None) -> None:
+    """Raise `WorkloadError` where a missing value of numbers or days is compared as if it were one.
+
+    It fulfils no comparison, so that != of its code would hold for it, too, and = for no record.
+    """
+    if known is None or isinstance(known.values, Categories):
+        return
+    labels = {_compared(code): label for code, label in getattr(known.values, "missing", ())}
+    for one in stated:
+        for value in one.values if one.operator not in ("<", ">") else ():
+            if (label := labels.get(_compared(value))) is not None:
+                raise refused(
+                    one.token,
+                    f"the codebook has {shown(_text(value))} as a missing value of {shown(name)} "
+                    f"({shown(label)}), which fulfils no comparison; compare with what is none: "
+                    f"{shown(name)} >= its least value leaves it out, a negation of that holds it",
+                )
+
+
+def _compared(value: Decimal | str) -> Decimal | str:
+    """A number as such, whatever its digits; another text as it is."""
+    try:
+        return Decimal(value)
+    except InvalidOperation:
+        return value
 
 
 def _needing_split(stated: Sequence[_Stated]) -> "set[Decimal | str]":

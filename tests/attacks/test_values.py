@@ -144,6 +144,25 @@ def test_universes_compare_what_they_say_and_nothing_near(tmp_path):
     assert universe_of('r  =\n"A  B"', ONLY_SEX).text == 'r = "A  B"'
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["age != -9", "age = -9.0", "-9 <= age", "age in (-9, 3)", 'd != "9999-12-31"', "pay <= 99"],
+)
+def test_a_universe_takes_no_missing_value_for_a_number(text):
+    """-9 fulfils no comparison, so that `age != -9` would hold for every record."""
+    domain = Domain(
+        (
+            Attribute("age", Integers(0, 99, missing=(("-9", "refused"),))),
+            Attribute("d", Dates("2000", "2020", "year", missing=(("9999-12-31", "open"),))),
+            Attribute("pay", Bins((0, 50, 98), (("99", "none"),))),
+        )
+    )
+    with pytest.raises(WorkloadError, match=r"as a missing value of .* leaves it out"):
+        universe_of(text, domain)
+    for other in ("age > -9", 'd < "9999-12-31"', "pay < 99", "age != 100"):
+        assert universe_of(other, domain).text == other
+
+
 def test_files_of_a_folder_agree_on_what_a_comma_is(tmp_path):
     (tmp_path / "a.csv").write_text("sex;x\nf;3,5\nf;1,5\n")
     (tmp_path / "b.csv").write_text("sex,x\nf,2.25\n")

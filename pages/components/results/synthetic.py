@@ -185,7 +185,7 @@ def browse_records(records: SyntheticRecords) -> None:
     listing(first, {name: Column(name, "name") for name in first}, "The first records")
     with st.container(horizontal=True):
         for name in (f"{RECORDS}.csv", f"{RECORDS}.parquet", f"{TABLES}.csv", "README.md"):
-            download(name, (records.folder / name).read_bytes)
+            download(name, (records.checked / name).read_bytes)
 
 
 def synthesizing_areas(guesses: AreaResults, folder: Path) -> None:
@@ -225,4 +225,4 @@ def browse_area_records(records: AreaRecords) -> None:
     )
     with st.container(horizontal=True):
         for name in (file, "README.md"):
-            download(name.rpartition("/")[2], (records.folder / name).read_bytes)
+            download(name.rpartition("/")[2], (records.checked / name).read_bytes)

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import BinaryIO, cast
 from unicodedata import normalize
@@ -73,8 +74,9 @@ def csv_form(
     """How a file is written, by its first line alone.
 
     The separator is the one that splits the line into the wanted columns; where several do, or
-    none, the one that splits it into most columns, the comma before others. A line "sep=;" above
-    the names, as Excel takes and writes it, says which it is.
+    none, one that cuts no name in quotes apart, and of these the one that splits it into most
+    columns, the comma before others. A line "sep=;" above the names, as Excel takes and writes it,
+    says which it is.
 
     Args:
         name: By which errors call the file.
@@ -97,23 +99,34 @@ def csv_form(
     stated = _stated_separator(path, content, encoding)
     separators = (stated,) if stated else SEPARATORS
     has_records: dict[str, bool] = dict.fromkeys(separators, True)
+    n_cut: dict[
+        str, float
+    ] = {}  # names that a separator within quotes, or a line break there, cuts
     is_long = False
-    for separator in separators:
+    for separator, strict in product(separators, (True, False)):
+        if lines.get(separator):  # read strictly
+            continue
         with _text_of(path, content, encoding, errors="surrogateescape") as text:
             try:
                 if stated:
                     text.readline()
-                lines[separator] = next(csv.reader(text, delimiter=separator), [])
+                reader = csv.reader(text, delimiter=separator, strict=strict)
+                lines[separator] = next(reader, [])
                 has_records[separator] = bool(text.read(1))
+                are_cut = (column.count('"') % 2 for column in lines[separator])
+                n_cut[separator] = sum(are_cut) if strict else np.inf
             except (csv.Error, UnicodeError) as error:
-                lines[separator] = []
+                lines[separator], n_cut[separator] = [], 0
                 is_long |= "field larger than" in str(error)
     fitting = [
         separator
         for separator, line in lines.items()
         if set(wanted) <= {normalize("NFC", column) for column in line}
     ]
-    separator = max(fitting or separators, key=lambda separator: len(lines[separator]))
+    separator = max(
+        fitting or separators,
+        key=lambda separator: (bool(lines[separator]), -n_cut[separator], len(lines[separator])),
+    )
     columns = lines[separator]
     if not any(column.strip() for column in columns):
         columns = []  # an empty file, or an empty line before the names

@@ -39,7 +39,7 @@ from rpexplore.releases.area_files import (
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.manifest import file_entry, now, save_manifest
+from rpexplore.releases.manifest import CheckedFolder, file_entry, now, save_manifest
 from rpexplore.releases.table_cells import write_rows
 from rpexplore.results.estimates.area_cells import AreaCells, PartCells, cells_of, exact_numbers
 from rpexplore.results.estimates.area_guesses import BestGuesses, find_spreads, tables_with_errors
@@ -87,6 +87,11 @@ class AreaCounts:
         return cls(folder, load_checked(folder, KIND, _NOUN, _FACTS, facts_of))
 
     @property
+    def checked(self) -> CheckedFolder:
+        """The folder, whose files are checked again when they are read."""
+        return CheckedFolder(self.folder, self.manifest)
+
+    @property
     def label(self) -> str:
         """How the tables came about, in words that go with them."""
         return self.manifest["label"]
@@ -100,9 +105,10 @@ class AreaCounts:
         """Of each level int32[n, 3]: area, cell and count of the cells above 0, of best guesses."""
         found = []
         for number, level in enumerate(levels):
-            folder = self.folder / cells_folder(number, level)
-            files = sorted(folder.glob("*.parquet"))
-            tables = [pyarrow.parquet.read_table(path) for path in files]
+            within = f"{cells_folder(number, level)}/"
+            files = [entry["path"] for entry in self.manifest["files"]]
+            checked = [self.checked / path for path in sorted(files) if path.startswith(within)]
+            tables = [pyarrow.parquet.read_table(path) for path in checked]
             rows = pa.concat_tables([_CELLS_SCHEMA.empty_table(), *tables])
             found.append(np.stack([column.to_numpy() for column in rows.columns], axis=1))
         return found
@@ -123,7 +129,7 @@ class AreaCounts:
                 f"There is no table ({', '.join(attributes) or 'total'}) on a level {level!r} "
                 "among these counts; ask for one that the release has."
             )
-        found = [pyarrow.parquet.read_table(self.folder / path) for path in paths]
+        found = [pyarrow.parquet.read_table(self.checked / path) for path in paths]
         return frame_of(pa.concat_tables([each.unify_dictionaries() for each in found]))
 
     @cached_property
@@ -377,7 +383,7 @@ class _Writer:
 
         def pieces() -> Iterator[pa.Table]:
             start = 0
-            with pyarrow.parquet.ParquetFile(self.release.folder / path) as file:
+            with pyarrow.parquet.ParquetFile(self.release.checked / path) as file:
                 for batch in file.iter_batches(1 << 20):
                     rows = pa.Table.from_batches([batch])
                     stop = start + len(rows)

@@ -17,7 +17,7 @@ from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.values import StructuralZeros
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.estimation.table_map import MeasuredResiduals
-from rpexplore.releases.manifest import file_entry
+from rpexplore.releases.manifest import CheckedFolder, file_entry
 from rpexplore.releases.table_cells import check_schema, for_csv, read_columns
 from rpexplore.results.publication import SmoothingGain
 from rpexplore.results.unbiased import Estimates, refuse_open_values
@@ -324,7 +324,7 @@ def write_shrinkage(
     return [file_entry(folder, name) for name in SHRINKAGE_FILES]
 
 
-def read_shrinkage(folder: Path) -> "pd.DataFrame":
+def read_shrinkage(folder: CheckedFolder) -> "pd.DataFrame":
     """One row a residual: attributes (a tuple of names), order (how many), and what is written.
 
     Raises `ReleaseError` for a file that is not what was written.
@@ -341,7 +341,7 @@ def read_shrinkage(folder: Path) -> "pd.DataFrame":
     return frame
 
 
-def read_shrinkage_by_group(folder: Path) -> "pd.DataFrame":
+def read_shrinkage_by_group(folder: CheckedFolder) -> "pd.DataFrame":
     """One row a group, as `GroupDistances.frame`; raises as `read_shrinkage`."""
     path = folder / f"{_BY_GROUP}.parquet"
     stored = read_columns(path, _OF_GROUP)

@@ -33,7 +33,7 @@ from rpexplore.releases.area_files import area_columns
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.manifest import file_entry, now, save_manifest
+from rpexplore.releases.manifest import CheckedFolder, file_entry, now, save_manifest
 from rpexplore.releases.table_cells import label_columns
 from rpexplore.results.area_results import AreaResults, tables_of
 from rpexplore.results.estimates.area_cells import AreaCells, cells_of
@@ -74,6 +74,11 @@ class AreaRecords:
         return cls(folder, load_checked(folder, KIND, _NOUN, _FACTS, facts_of, made="records"))
 
     @property
+    def checked(self) -> CheckedFolder:
+        """The folder, whose files are checked again when they are read."""
+        return CheckedFolder(self.folder, self.manifest)
+
+    @property
     def label(self) -> str:
         """What the records are."""
         return self.manifest["label"]
@@ -94,11 +99,11 @@ class AreaRecords:
 
     def of_file(self, name: str) -> "pd.DataFrame":
         """The records of one of the `files`."""
-        return pyarrow.parquet.ParquetFile(self.folder / name).read().to_pandas()
+        return pyarrow.parquet.ParquetFile(self.checked / name).read().to_pandas()
 
     def records(self) -> "pd.DataFrame":
         """All records, one row each: codes of the area on each level, values of attributes."""
-        tables = [pyarrow.parquet.ParquetFile(self.folder / name).read() for name in self.files]
+        tables = [pyarrow.parquet.ParquetFile(self.checked / name).read() for name in self.files]
         return pa.concat_tables([each.unify_dictionaries() for each in tables]).to_pandas()
 
 

@@ -13,7 +13,7 @@ from rpexplore.common.json_fields import text_of
 from rpexplore.common.text import describe_share, joined, plural
 from rpexplore.domain.values import combination_text
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.manifest import read_manifest
+from rpexplore.releases.manifest import CheckedFolder, read_manifest
 from rpexplore.releases.table_cells import check_schema, read_columns
 from rpexplore.results.measurement_source import SPENT
 from rpexplore.results.processed_tables import load_checked
@@ -215,6 +215,11 @@ class SyntheticRecords:
         return cls(folder, manifest)
 
     @property
+    def checked(self) -> CheckedFolder:
+        """The folder, whose files are checked again when they are read."""
+        return CheckedFolder(self.folder, self.manifest)
+
+    @property
     def label(self) -> str:
         """What the records are."""
         return self.manifest["label"]
@@ -250,7 +255,7 @@ class SyntheticRecords:
 
     def records(self, at_most: int | None = None) -> "pd.DataFrame":
         """The records, or the first of them: a number, and the columns of each attribute."""
-        file = self.folder / f"{RECORDS}.parquet"
+        file = self.checked / f"{RECORDS}.parquet"
         if at_most is None:
             return pyarrow.parquet.read_table(file).to_pandas()
         with pyarrow.parquet.ParquetFile(file) as opened:
@@ -260,7 +265,7 @@ class SyntheticRecords:
     @property
     def comparison(self) -> "pd.DataFrame":
         """The records' tables beside the released ones, worst first: `Comparison.tables`."""
-        path = self.folder / f"{TABLES}.parquet"
+        path = self.checked / f"{TABLES}.parquet"
         known = {name: kind for name, kind in TABLES_COLUMNS.items() if name not in MODEL_BASED}
         table = read_columns(path, known)
         check_schema(path, table.schema, TABLES_COLUMNS)
@@ -323,7 +328,7 @@ class SyntheticRecords:
     @property
     def worst_cells(self) -> "pd.DataFrame":
         """Cells that differ most from the released ones, worst first: `Comparison.cells`."""
-        return read_columns(self.folder / f"{CELLS}.parquet", CELLS_COLUMNS).to_pandas()
+        return read_columns(self.checked / f"{CELLS}.parquet", CELLS_COLUMNS).to_pandas()
 
     def __repr__(self) -> str:
         return f"<SyntheticRecords, {self.n_records:,} of them, {self.label}>"

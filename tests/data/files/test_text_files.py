@@ -8,7 +8,7 @@ import pytest
 
 from rpexplore import Bins, Categories, Integers
 from rpexplore.data.files.columns import ColumnsFile, read_header, recognise_path
-from rpexplore.data.files.csv_batches import _any_length
+from rpexplore.data.files.csv_batches import _any_length, csv_form
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError
 from tests.data.files.written_records import domain_of, written
@@ -77,6 +77,21 @@ def test_a_line_of_excel_says_the_separator(tmp_path, encoding):
 def test_the_columns_of_the_plan_tell_separators_apart(tmp_path):
     path = written(tmp_path, "a,b;age;c,d\n1;20;2\n1;70;2\n")
     assert FileSource(path).count(domain_of(age=Integers(0, 99, 50)), [(0,)]).n_records == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ('x;"a, b, c\nd";y', ["x", "a, b, c\nd", "y"]),
+        ('x;"y|z|\r\nw|v";k', ["x", "y|z|\r\nw|v", "k"]),
+        ('"a""b";"c""d"', ['a"b', 'c"d']),
+        ('size";b', ['size"', "b"]),
+        ('"a;\nb;c;d",e', ["a;\nb;c;d", "e"]),
+    ],
+)
+def test_names_in_quotes_hold_separators_and_line_breaks(tmp_path, line, names):
+    path = written(tmp_path, f"{line}\n")
+    assert csv_form(path, "people.csv").columns == names
 
 
 def test_a_decimal_comma_is_none_where_commas_separate(tmp_path):
