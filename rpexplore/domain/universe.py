@@ -63,6 +63,17 @@ class Universe:
         """What is counted, for labels."""
         return f"Only records with {self.text} are counted."
 
+    @property
+    def on_codes(self) -> list[Any]:
+        """The condition as plain lists, by the codes that it means: its text may name labels."""
+
+        def plain(condition: Comparison | Joined) -> list[Any]:
+            if isinstance(condition, Comparison):
+                return [condition.column, sorted(condition.codes)]
+            return [condition.operator, *map(plain, condition.parts)]
+
+        return plain(self.condition)
+
     def where(self, compared: Callable[[Comparison], Any]) -> Any:
         """The condition, of what `compared` makes of a comparison: arrays, columns of an engine."""
 

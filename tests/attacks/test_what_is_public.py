@@ -74,6 +74,42 @@ def test_labels_and_attributes_that_no_condition_names_make_no_other_universe(pe
     assert len(Ledger.beside(people).account(people).entries) == 3
 
 
+def labelled(*labels: str) -> dict[str, Any]:
+    values = [{"value": str(code), "label": label} for code, label in enumerate(labels)]
+    return {"name": "code", "categories": values}
+
+
+NAMED = labelled("young", "old", "refused", "gone"), labelled("old", "young", "gone", "refused")
+
+
+@pytest.mark.parametrize("condition", ['code = "young"', 'code in ("young", "refused")'])
+def test_a_condition_that_names_labels_means_their_values(condition, people, tmp_path):
+    """With the labels exchanged, how many are not young was told under the same text."""
+    plans = [planned(one, AGE, **REPLACED).within(condition) for one in NAMED]
+    assert "of the same codebook" in refused_after(people, (plans[0], {}), (plans[1], {}), tmp_path)
+
+
+def test_a_condition_by_size_of_labels_means_their_values(people, tmp_path):
+    people.write_text("code,age\n" + "".join(f"{'abcd'[n % 4]},{n % 8}\n" for n in range(24)))
+    fields = [
+        {"name": "code", "categories": [
+            {"value": value, "label": label} for value, label in zip("abcd", labels, strict=True)
+        ]}
+        for labels in ("4321", "1234")
+    ]  # fmt: skip
+    plans = [planned(one, AGE, **REPLACED).within("code >= 3") for one in fields]
+    refused_after(people, (plans[0], {}), (plans[1], {}), tmp_path)
+
+
+@pytest.mark.parametrize("option", ["unknown_values", "missing_values"])
+def test_a_label_that_takes_other_values_means_its_value(option, people, tmp_path):
+    """The difference of the two tables was the number of missing answers, without noise."""
+    runs = [(planned(one, AGE, exact=["code"]), {option: {"code": "refused"}}) for one in NAMED]
+    assert "categories for missing and unknown" in refused_after(people, *runs, tmp_path)
+    by_value = (runs[0][0], {option: {"code": "2"}})
+    rp.dry_run(by_value[0], people, tmp_path / "same", **by_value[1])
+
+
 @pytest.mark.parametrize("option", ["unknown_values", "missing_values"])
 def test_what_takes_other_values_makes_other_exact_totals(option, tmp_path):
     """The difference of the two tables was the number of missing answers, without noise."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
+from unicodedata import normalize
 
 from rpexplore.common.json_fields import FieldError, loads
 from rpexplore.common.numbers import Exact
@@ -15,6 +16,7 @@ from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.values import index_by_value
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions
@@ -309,7 +311,8 @@ def _public(plan: Plan, reading: Reading) -> dict[str, tuple[Any, ...]]:
     if (universe := plan.universe) is not None:
         # What no category takes is outside of a universe, whatever is said of such values.
         of_values = [_values_of(one) for one in universe.attributes]
-        within.append(_named(universe.text, "values", [of_values, reading.way]))
+        decides = [of_values, universe.on_codes, reading.way]
+        within.append(_named(universe.text, "values", decides))
     if (rule := reading.person_rule) is not None and rule.excess != "refuse":
         kept = f"the first {plural(rule.most, 'record')} of each value of {rule.column}"
         within.append(_named(kept, "order", [rule.column, rule.most, rule.order, reading.way]))
@@ -331,7 +334,12 @@ def _exact_total(plan: Plan, name: str, reading: Reading) -> str:
     of_values = [_values_of(domain[name])]
     if column != name:  # a level, which has the values of its column in groups
         of_values.append(Domain((domain[column],)).to_schema())
-    takers = [taking.get(column) for taking in (reading.unknown_values, reading.missing_values)]
+    # Which value takes others: what an option names can be its label.
+    codes = index_by_value(domain[column])
+    takers = [
+        codes.get(normalize("NFC", taking[column])) if column in taking else None
+        for taking in (reading.unknown_values, reading.missing_values)
+    ]
     return _named(name, "values", [of_values, takers, reading.way])
 
 
