@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
-from unicodedata import normalize
 
 from rpexplore.common.json_fields import FieldError, loads
 from rpexplore.common.numbers import Exact
@@ -16,7 +15,6 @@ from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.values import index_by_value
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions
@@ -289,8 +287,9 @@ class Reading:
     """What of a run, beside its plan, decides which records are counted, and in which cells.
 
     way             how values are read, as `Source.reading` has it
-    unknown_values  attribute -> the category that takes what is not in the codebook
-    missing_values  attribute -> the category that takes what is missing
+    unknown_values  attribute -> the category, as it is stored, that takes what is not in the
+                    codebook
+    missing_values  attribute -> the one that takes what is missing
     person_rule     which records of a person are counted; None: all
     """
 
@@ -334,12 +333,7 @@ def _exact_total(plan: Plan, name: str, reading: Reading) -> str:
     of_values = [_values_of(domain[name])]
     if column != name:  # a level, which has the values of its column in groups
         of_values.append(Domain((domain[column],)).to_schema())
-    # Which value takes others: what an option names can be its label.
-    codes = index_by_value(domain[column])
-    takers = [
-        codes.get(normalize("NFC", taking[column])) if column in taking else None
-        for taking in (reading.unknown_values, reading.missing_values)
-    ]
+    takers = [taking.get(column) for taking in (reading.unknown_values, reading.missing_values)]
     return _named(name, "values", [of_values, takers, reading.way])
 
 
