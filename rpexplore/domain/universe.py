@@ -64,13 +64,15 @@ class Universe:
         return f"Only records with {self.text} are counted."
 
     @property
-    def on_codes(self) -> list[Any]:
-        """The condition as plain lists, by the codes that it means: its text may name labels."""
+    def meaning(self) -> list[Any]:
+        """The condition as plain lists, by the stored values that it means: it may name labels."""
+        stored = [attribute.stored_values() for attribute in self.attributes]
 
-        def plain(condition: Comparison | Joined) -> list[Any]:
-            if isinstance(condition, Comparison):
-                return [condition.column, sorted(condition.codes)]
-            return [condition.operator, *map(plain, condition.parts)]
+        def plain(part: Comparison | Joined) -> list[Any]:
+            if isinstance(part, Joined):
+                return [part.operator, *map(plain, part.parts)]
+            values = [stored[part.column][code] for code in sorted(part.codes)]
+            return [self.attributes[part.column].name, values]
 
         return plain(self.condition)
 

@@ -15,7 +15,7 @@ import rpexplore as rp
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.record_layout import Place, RecordLayout
-from rpexplore.errors import LedgerError
+from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
@@ -201,3 +201,37 @@ def test_runs_of_older_ledgers_are_of_a_kind_of_their_own():
     assert of_exact.exact == (("sex",),)
     assert of_exact != Neighbours.by(exact)
     assert Neighbours.of(Neighbours.by(exact).unit) == Neighbours.by(exact)
+
+
+def test_a_pilot_that_is_released_by_itself_says_whose_records_it_counts(people, tmp_path):
+    """It called its counts unbiased without a word of the condition, as if of all records."""
+    tables = rp.Workload.all_up_to(rp.Domain.from_schema({"fields": [CODE, AGE]}), 2)
+    request = {"tables": tables, "budget": rp.Budget(rho="1/2"), "pilot": "10%"}
+    plan = rp.plan(rp.Request(**request, universe="when >= 12"))
+    pilot = rp.release(plan, people, tmp_path / "out", pilot_only=True)
+    assert pilot.manifest["universe"] == "when >= 12"
+    assert "Only records with when >= 12 are counted." in (pilot.folder / "README.md").read_text()
+    whole = rp.release(rp.plan(rp.Request(**request)), people, tmp_path / "whole")
+    with pytest.raises(ReleaseError, match="one universe"):
+        rp.combine(pilot, whole)
+    done = rp.release(plan, people, tmp_path / "out")
+    assert done.plan == plan
+
+
+def test_a_pilot_of_which_the_condition_would_mean_others_is_not_released(people, tmp_path):
+    tables = rp.Workload.all_up_to(rp.Domain.from_schema({"fields": [AGE]}), 1)
+    counts = rp.QueryList(
+        rp.Domain.from_schema({"fields": [NAMED[0]]}), [[1, 1, 0, 0]], ("n",), [9]
+    )
+    plan = rp.plan(
+        rp.Request(
+            tables=tables,
+            counts=counts,
+            budget=rp.Budget(rho="1/2"),
+            pilot="10%",
+            universe='code = "young"',
+        )
+    )
+    with pytest.raises(ReleaseError, match="leave --pilot-only out"):
+        rp.release(plan, people, tmp_path / "out", pilot_only=True)
+    assert not Ledger.beside(people).account(people).entries

@@ -12,8 +12,6 @@ from rpexplore.common.json_fields import FieldError, loads
 from rpexplore.common.numbers import Exact
 from rpexplore.common.text import joined, plural, rounded
 from rpexplore.data.source import PersonRule
-from rpexplore.domain.attribute import Attribute
-from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
@@ -309,8 +307,8 @@ def _public(plan: Plan, reading: Reading) -> dict[str, tuple[Any, ...]]:
     within = []
     if (universe := plan.universe) is not None:
         # What no category takes is outside of a universe, whatever is said of such values.
-        of_values = [_values_of(one) for one in universe.attributes]
-        decides = [of_values, universe.on_codes, reading.way]
+        of_values = Domain(tuple(one.as_counted for one in universe.attributes)).to_schema()
+        decides = [of_values, universe.meaning, reading.way]
         within.append(_named(universe.text, "values", decides))
     if (rule := reading.person_rule) is not None and rule.excess != "refuse":
         kept = f"the first {plural(rule.most, 'record')} of each value of {rule.column}"
@@ -330,19 +328,11 @@ def _exact_total(plan: Plan, name: str, reading: Reading) -> str:
         return _named(name, "areas", [areas.workload.tree.sha256, reading.way])
     domain = next(part.domain for part in plan.parts if name in part.domain.names)
     column = domain[name].of or name
-    of_values = [_values_of(domain[name])]
+    of_values = [Domain((domain[name].as_counted,)).to_schema()]
     if column != name:  # a level, which has the values of its column in groups
         of_values.append(Domain((domain[column],)).to_schema())
     takers = [taking.get(column) for taking in (reading.unknown_values, reading.missing_values)]
     return _named(name, "values", [of_values, takers, reading.way])
-
-
-def _values_of(attribute: Attribute) -> Any:
-    """The values of an attribute and how texts are read as them, without what only labels say."""
-    values = attribute.values
-    if isinstance(values, Categories):
-        values = replace(values, labels=())
-    return Domain((Attribute(attribute.name, values),)).to_schema()
 
 
 def _named(name: str, what: str, decides: Any) -> str:
