@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import rpexplore as rp
@@ -20,6 +21,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.spent import Neighbours, Reading
+from tests.data.engines.servers import in_duckdb
 
 SEX = {"name": "sex", "constraints": {"enum": ["f", "m", "not stated", "other"]}}
 AGE = {"name": "age", "type": "integer", "bins": [0, 4, 8]}
@@ -162,6 +164,29 @@ def test_first_records_of_persons_are_counted_by_one_rule(people, tmp_path):
     for plan, options in runs[2:]:
         with pytest.raises(LedgerError, match="not added up"):
             rp.dry_run(plan, people, tmp_path / "more", **options)
+
+
+def test_ties_of_first_records_are_broken_by_all_that_is_counted(tmp_path):
+    """Beside another table, another record of a person was first: both exact totals were told."""
+    rows = [(1, 5, "f", 1, 0), (1, 5, "m", 0, 1), (2, 5, "m", 1, 1), (3, 4, "f", 0, 0)]
+    names = ["who", "when", "sex", "x", "y"]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    data = in_duckdb(pa.table(columns, names=names), tmp_path / "people.duckdb")
+    plans = [
+        planned(
+            {"name": name, "constraints": {"enum": ["0", "1"]}},
+            SEX,
+            exact=["sex"],
+            max_records_per_person=1,
+        )
+        for name in "xy"
+    ]
+    options = {
+        "person_rule": PersonRule("who", 1, "keep first", "when"),
+        "ledger": tmp_path / "ledger.sqlite",
+    }
+    text = refused_after(data, (plans[0], options), (plans[1], options), tmp_path)
+    assert "tables of the same attributes" in text
 
 
 def test_persons_who_are_refused_beyond_their_records_are_all_counted(people, tmp_path):
