@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -27,6 +28,8 @@ from rpexplore.errors import RpexploreError
 
 PROGRAM = "rpexplore"
 _MOST_SHOWN = 1200  # signs of an error
+# Controls, but for line ends and tabs, and what turns the direction of reading.
+_STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 _FEW_VERBS = 3  # that are named beside an option that another verb has
 _SIGNAL = 128  # and the number of a signal: a shell's exit code of what that signal has ended
 DEBUG = "RPEXPLORE_DEBUG"
@@ -152,17 +155,26 @@ def open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
 
 
+def without_steering(text: str) -> str:
+    """The text without signs that steer a terminal, or turn the direction of reading.
+
+    Texts of others, such as a condition, could hide by them what is shown before it is approved.
+    """
+    return _STEERING.sub("�", text)
+
+
 def say(text: str = "") -> None:
     """Print to standard output; what its encoding lacks becomes a question mark."""
     encoding = sys.stdout.encoding or "utf-8"
-    click.echo(text.encode(encoding, "replace").decode(encoding))
+    click.echo(without_steering(text).encode(encoding, "replace").decode(encoding))
 
 
 def say_privately(sentences: Iterable[str]) -> None:
     """Print what depends on records, if errors go to a screen: never into a file or a pipe."""
     if on_a_terminal():
         for sentence in sentences:
-            click.echo(sentence.encode("utf-8", "replace").decode(), err=True)
+            text = without_steering(sentence)
+            click.echo(text.encode("utf-8", "replace").decode(), err=True)
 
 
 def say_help_alone() -> None:

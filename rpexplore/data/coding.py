@@ -591,19 +591,35 @@ def _takers_of(attribute: Attribute) -> range:
 
 
 def with_all(domain: Domain, takers: Mapping[str, str]) -> dict[str, str]:
-    """The takers by attribute, with those that "*" stands for; `DataError` if there are none."""
-    if EVERY not in takers or EVERY in domain:
-        return {**takers}
-    value = normalize("NFC", takers[EVERY])
-    # What is named in two ways, as it is stored and by its label, is meant where it can take.
-    having = {
-        attribute.name: value
-        for attribute in domain
-        if index_by_value(attribute).get(value, -1) in _takers_of(attribute)
-    }
-    if not having:
-        raise DataError(
-            f"No attribute has the value {value!r} that is to take values of all ({EVERY}); "
-            "declare it in the codebook, or choose one that is there."
-        )
-    return having | {name: value for name, value in takers.items() if name != EVERY}
+    """The takers by attribute, as they are stored, with those that "*" stands for.
+
+    What names one may be its label, which stands for another value in another codebook. Attributes
+    and values that are not there stay as they are. Raises `DataError` if "*" stands for none.
+    """
+    having: dict[str, str] = {}
+    if EVERY in takers and EVERY not in domain:
+        value = normalize("NFC", takers[EVERY])
+        # What is named in two ways, as it is stored and by its label, is meant where it can take.
+        having = {
+            attribute.name: _as_stored(attribute, value)
+            for attribute in domain
+            if index_by_value(attribute).get(value, -1) in _takers_of(attribute)
+        }
+        if not having:
+            raise DataError(
+                f"No attribute has the value {value!r} that is to take values of all ({EVERY}); "
+                "declare it in the codebook, or choose one that is there."
+            )
+        takers = {name: value for name, value in takers.items() if name != EVERY}
+    for name, value in takers.items():
+        if name in domain:
+            attribute = domain[name]
+            having[attribute.name] = _as_stored(attribute, normalize("NFC", value))
+        else:  # which is refused where records are counted
+            having[name] = value
+    return having
+
+
+def _as_stored(attribute: Attribute, value: str) -> str:
+    code = index_by_value(attribute).get(value)
+    return value if code is None else attribute.stored_values()[code]

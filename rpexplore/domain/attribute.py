@@ -14,7 +14,7 @@ Texts are kept in the Unicode form NFC, whichever one they are given in, as file
 are: an é of one character and an e with an accent behind it are the same.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 from unicodedata import normalize
@@ -161,6 +161,14 @@ class Attribute:
             f"{self.label} ({level.name})" if self.label else "",
             of=self.name,
             index_of_values=tuple(places[group] for group in level.groups),
+        )
+
+    @property
+    def as_counted(self) -> "Attribute":
+        """Its name and values with how records write them, without all that is only shown."""
+        values = self.values
+        return Attribute(
+            self.name, replace(values, labels=()) if isinstance(values, Categories) else values
         )
 
     @property

@@ -63,6 +63,19 @@ class Universe:
         """What is counted, for labels."""
         return f"Only records with {self.text} are counted."
 
+    @property
+    def meaning(self) -> list[Any]:
+        """The condition as plain lists, by the stored values that it means: it may name labels."""
+        stored = [attribute.stored_values() for attribute in self.attributes]
+
+        def plain(part: Comparison | Joined) -> list[Any]:
+            if isinstance(part, Joined):
+                return [part.operator, *map(plain, part.parts)]
+            values = [stored[part.column][code] for code in sorted(part.codes)]
+            return [self.attributes[part.column].name, values]
+
+        return plain(self.condition)
+
     def where(self, compared: Callable[[Comparison], Any]) -> Any:
         """The condition, of what `compared` makes of a comparison: arrays, columns of an engine."""
 

@@ -46,10 +46,21 @@ def refuse_without_pilot(plan: Plan, output: Path) -> None:
             "The plan has no pilot, and so none can be released by itself; plan with --pilot 5%, "
             "or leave --pilot-only out."
         )
+    if _within_universe(tables.alone, plan).universe != plan.universe:
+        raise ReleaseError(
+            "The pilot cannot be released by itself, as the condition that says which records are "
+            "counted names values of attributes that only other parts of the plan have; leave "
+            "--pilot-only out."
+        )
     folder, name = pilot_folder(output), unfinished_folder(output) / _NAME
     is_there = folder.is_dir() and name.is_file()
     if not (is_there and Release.load(folder).manifest["run"] == name.read_text("utf-8")):
         check_new(folder)
+
+
+def _within_universe(own: Plan, plan: Plan) -> Plan:
+    """A plan of the same records as another one."""
+    return own if plan.universe is None else own.within(plan.universe.text)
 
 
 def run_name(run: Path) -> str:
@@ -79,7 +90,7 @@ def release_pilot(
     folder = pilot_folder(output)
     if folder.is_dir():  # this run's, by `refuse_without_pilot`
         return Release.load(folder)
-    own = pilot_plan(plan.part("tables"), plan.sha256).alone
+    own = _within_universe(pilot_plan(plan.part("tables"), plan.sha256).alone, plan)
     steps = PlanSteps.of(own)
     numbers = Measured(run).read(0, steps.starts()[-1])
     write_to_disk(run / _NAME, note.run)

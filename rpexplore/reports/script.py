@@ -89,7 +89,13 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
         imports=sorted({line for part in parts.values() for line in part.imports}),
         needs_path=any(part.needs_path for part in parts.values()),
         cost=rho_text(plan.rho),
-        remark=_comment(scenario.name, scenario.note, remark),
+        # In comments, which no name of an attribute can end.
+        remark=_comment(
+            scenario.name,
+            scenario.note,
+            f"What it costs is for {plan.budget.full_unit}.",
+            remark,
+        ),
         literal=literal,
     )
 

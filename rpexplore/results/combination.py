@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import permutations
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -72,6 +72,7 @@ from rpexplore.results.same_records import ReleaseId, refuse_other_records
 from rpexplore.results.synthetic.records import KIND as SYNTHETIC
 from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.results.unbiased import Estimates, read_arrays, sums_noun, write_arrays
+from rpexplore.workload.universe import universe_of
 from rpexplore.workload.workload import Workload
 
 # ---- Combining
@@ -186,10 +187,12 @@ def combine(
     together = list({source.sha256: source for of_kind in sources for source in of_kind}.values())
     if sum(map(bool, sources)) > 1:
         refuse_unlike(together)
-    _refuse_other_readings(
-        [(part.domain, part.sources) for part in estimates]
-        + [(one.plan.domain, [one.source]) for of_kind in measured.values() for one in of_kind]
-    )
+    domains = [
+        *((part.domain, part.sources) for part in estimates),
+        *((one.plan.domain, [one.source]) for of_kind in measured.values() for one in of_kind),
+    ]
+    _refuse_other_readings(domains)
+    _refuse_other_universes(domains)
     found: list[PartReader] = [combined_tables(estimates, marginals)] if sources[0] else []
     found += [_MAKERS[kind](tuple(releases)) for kind, releases in measured.items() if releases]
     if found[0].kind == "tables" and len(found) == 1:
@@ -257,6 +260,26 @@ def _refuse_other_readings(
                         f"{name!r} in {sources[0].name!r} and as {value!r} in {others[0].name!r}; "
                         "combine only releases that count values alike."
                     )
+
+
+def _refuse_other_universes(
+    releases: Sequence[tuple[Domain, Sequence[MeasurementSource]]],
+) -> None:
+    """Raise `ReleaseError` if one condition names values that are others in another codebook.
+
+    As labels may. Where one of them does not know a column that the other one knows, nothing tells.
+    """
+    for (domain, sources), (other, others) in combinations(releases, 2):
+        text = next((one.universe for one in sources if one.is_release), "")
+        if not text:
+            continue
+        both = [universe_of(text, known) for known in (domain, other)]
+        names = [{name for name in both[0].columns if name in known} for known in (domain, other)]
+        if names[0] == names[1] and both[0].meaning != both[1].meaning:
+            raise ReleaseError(
+                f"The condition {text} names other values in the codebook of {sources[0].name!r} "
+                f"than in that of {others[0].name!r}; combine only releases of one universe."
+            )
 
 
 def _release_ids(part: PartReader) -> list[ReleaseId]:

@@ -13,15 +13,17 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from math import inf, nextafter
 from operator import ge, gt, le, lt
+from unicodedata import category
 
 from rpexplore.common.numbers import shown
+from rpexplore.common.text import check_direction
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.ordered_values import Bins, Dates
 from rpexplore.domain.universe import Comparison, Joined, Universe
 from rpexplore.domain.values import index_by_value
-from rpexplore.errors import DomainError
+from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.workload.conditions import MAX_DEPTH, NAME, VALUE, Token, refused, tokens_of
 from rpexplore.workload.value_comparisons import numbers_of_categories
 
@@ -58,6 +60,14 @@ def universe_of(text: str, domain: Domain) -> Universe:
         ('rectype', 'age')
     """
     stated = _Parser(text).condition()
+    check_direction(text, "The condition", WorkloadError)
+    for token in tokens_of(text):
+        if any(category(sign) == "Cc" for sign in token.written):
+            raise refused(
+                token,
+                "the condition stands in labels and reports, where a line end or another control "
+                "character could hide the rest; state it without that value",
+            )
     text = _in_one_line(text)
     comparisons = list(_comparisons(stated))
     columns = list(dict.fromkeys(one.column for one in comparisons))

@@ -253,6 +253,39 @@ def test_releases_that_count_one_text_as_two_values_are_not_combined(
         rp.combine(*done)
 
 
+def test_releases_whose_takers_have_one_label_and_other_values_are_not_combined(tmp_path):
+    """What was in no category became "refused" in both, which was 1 in one and 2 in the other."""
+    data, releases = tmp_path / "people.csv", []
+    data.write_text("code\n0\n1\n9\n9\n")
+    for labels in (("no", "refused", "gone"), ("no", "gone", "refused")):
+        domain = Domain((Attribute("code", Categories(tuple("012"), labels)),))
+        plan = rp.plan(
+            rp.Workload.all_up_to(domain, 1),
+            loss=rp.SumOfVariances(),
+            budget=rp.Budget(rho="0.001"),
+        )
+        for taker in ("refused", "1"):
+            folder, takers = tmp_path / f"{len(releases)}", {"code": taker}
+            releases.append(rp.release(plan, data, folder, unknown_values=takers))
+    with pytest.raises(ReleaseError, match="counted as '1' in '0' and as '2' in '2'"):
+        rp.combine(releases[0], releases[2])
+    rp.combine(*releases[:2])
+
+
+def test_releases_whose_condition_names_labels_of_other_values_are_not_combined(tmp_path):
+    data, releases = tmp_path / "people.csv", []
+    data.write_text("code,a\n0,1\n1,0\n2,0\n")
+    for labels in (("no", "yes", "gone"), ("no", "gone", "yes"), ("no", "yes", "lost")):
+        code = Attribute("code", Categories(tuple("012"), labels))
+        tables = rp.Workload.of(Domain((code, Attribute("a", Integers(0, 1)))), [("a",)])
+        plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.001"))
+        plan = plan.within("code = 'yes'")
+        releases.append(rp.release(plan, data, tmp_path / labels[2]))
+    with pytest.raises(ReleaseError, match="names other values in the codebook of 'gone'"):
+        rp.combine(*releases[:2])
+    rp.combine(rp.combine(releases[0], releases[2]))
+
+
 def test_a_codebook_that_counts_a_text_as_another_value_is_no_codebook_of_a_release():
     assert "count c in the records as different values of 'v'" in difference_of_cells(
         recoded("c", "a"), recoded("c", "b")

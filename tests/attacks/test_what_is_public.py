@@ -9,17 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import rpexplore as rp
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.record_layout import Place, RecordLayout
-from rpexplore.errors import LedgerError
+from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.spent import Neighbours, Reading
+from tests.data.engines.servers import in_duckdb
 
 SEX = {"name": "sex", "constraints": {"enum": ["f", "m", "not stated", "other"]}}
 AGE = {"name": "age", "type": "integer", "bins": [0, 4, 8]}
@@ -72,6 +74,42 @@ def test_labels_and_attributes_that_no_condition_names_make_no_other_universe(pe
     for number, fields in enumerate([(CODE, AGE), (labelled, AGE), (CODE, SEX)]):
         rp.release(planned(*fields, **REPLACED).within("code = 1"), people, tmp_path / f"{number}")
     assert len(Ledger.beside(people).account(people).entries) == 3
+
+
+def labelled(*labels: str) -> dict[str, Any]:
+    values = [{"value": str(code), "label": label} for code, label in enumerate(labels)]
+    return {"name": "code", "categories": values}
+
+
+NAMED = labelled("young", "old", "refused", "gone"), labelled("old", "young", "gone", "refused")
+
+
+@pytest.mark.parametrize("condition", ['code = "young"', 'code in ("young", "refused")'])
+def test_a_condition_that_names_labels_means_their_values(condition, people, tmp_path):
+    """With the labels exchanged, how many are not young was told under the same text."""
+    plans = [planned(one, AGE, **REPLACED).within(condition) for one in NAMED]
+    assert "of the same codebook" in refused_after(people, (plans[0], {}), (plans[1], {}), tmp_path)
+
+
+def test_a_condition_by_size_of_labels_means_their_values(people, tmp_path):
+    people.write_text("code,age\n" + "".join(f"{'abcd'[n % 4]},{n % 8}\n" for n in range(24)))
+    fields = [
+        {"name": "code", "categories": [
+            {"value": value, "label": label} for value, label in zip("abcd", labels, strict=True)
+        ]}
+        for labels in ("4321", "1234")
+    ]  # fmt: skip
+    plans = [planned(one, AGE, **REPLACED).within("code >= 3") for one in fields]
+    refused_after(people, (plans[0], {}), (plans[1], {}), tmp_path)
+
+
+@pytest.mark.parametrize("option", ["unknown_values", "missing_values"])
+def test_a_label_that_takes_other_values_means_its_value(option, people, tmp_path):
+    """The difference of the two tables was the number of missing answers, without noise."""
+    runs = [(planned(one, AGE, exact=["code"]), {option: {"code": "refused"}}) for one in NAMED]
+    assert "categories for missing and unknown" in refused_after(people, *runs, tmp_path)
+    by_value = (runs[0][0], {option: {"code": "2"}})
+    rp.dry_run(by_value[0], people, tmp_path / "same", **by_value[1])
 
 
 @pytest.mark.parametrize("option", ["unknown_values", "missing_values"])
@@ -128,6 +166,29 @@ def test_first_records_of_persons_are_counted_by_one_rule(people, tmp_path):
             rp.dry_run(plan, people, tmp_path / "more", **options)
 
 
+def test_ties_of_first_records_are_broken_by_all_that_is_counted(tmp_path):
+    """Beside another table, another record of a person was first: both exact totals were told."""
+    rows = [(1, 5, "f", 1, 0), (1, 5, "m", 0, 1), (2, 5, "m", 1, 1), (3, 4, "f", 0, 0)]
+    names = ["who", "when", "sex", "x", "y"]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    data = in_duckdb(pa.table(columns, names=names), tmp_path / "people.duckdb")
+    plans = [
+        planned(
+            {"name": name, "constraints": {"enum": ["0", "1"]}},
+            SEX,
+            exact=["sex"],
+            max_records_per_person=1,
+        )
+        for name in "xy"
+    ]
+    options = {
+        "person_rule": PersonRule("who", 1, "keep first", "when"),
+        "ledger": tmp_path / "ledger.sqlite",
+    }
+    text = refused_after(data, (plans[0], options), (plans[1], options), tmp_path)
+    assert "tables of the same attributes" in text
+
+
 def test_persons_who_are_refused_beyond_their_records_are_all_counted(people, tmp_path):
     """Every record is, by whichever rule: the number is the same."""
     plans = [planned(SEX, AGE, max_records_per_person=most, **REPLACED) for most in (3, 4, 24)]
@@ -165,3 +226,37 @@ def test_runs_of_older_ledgers_are_of_a_kind_of_their_own():
     assert of_exact.exact == (("sex",),)
     assert of_exact != Neighbours.by(exact)
     assert Neighbours.of(Neighbours.by(exact).unit) == Neighbours.by(exact)
+
+
+def test_a_pilot_that_is_released_by_itself_says_whose_records_it_counts(people, tmp_path):
+    """It called its counts unbiased without a word of the condition, as if of all records."""
+    tables = rp.Workload.all_up_to(rp.Domain.from_schema({"fields": [CODE, AGE]}), 2)
+    request = {"tables": tables, "budget": rp.Budget(rho="1/2"), "pilot": "10%"}
+    plan = rp.plan(rp.Request(**request, universe="when >= 12"))
+    pilot = rp.release(plan, people, tmp_path / "out", pilot_only=True)
+    assert pilot.manifest["universe"] == "when >= 12"
+    assert "Only records with when >= 12 are counted." in (pilot.folder / "README.md").read_text()
+    whole = rp.release(rp.plan(rp.Request(**request)), people, tmp_path / "whole")
+    with pytest.raises(ReleaseError, match="one universe"):
+        rp.combine(pilot, whole)
+    done = rp.release(plan, people, tmp_path / "out")
+    assert done.plan == plan
+
+
+def test_a_pilot_of_which_the_condition_would_mean_others_is_not_released(people, tmp_path):
+    tables = rp.Workload.all_up_to(rp.Domain.from_schema({"fields": [AGE]}), 1)
+    counts = rp.QueryList(
+        rp.Domain.from_schema({"fields": [NAMED[0]]}), [[1, 1, 0, 0]], ("n",), [9]
+    )
+    plan = rp.plan(
+        rp.Request(
+            tables=tables,
+            counts=counts,
+            budget=rp.Budget(rho="1/2"),
+            pilot="10%",
+            universe='code = "young"',
+        )
+    )
+    with pytest.raises(ReleaseError, match="leave --pilot-only out"):
+        rp.release(plan, people, tmp_path / "out", pilot_only=True)
+    assert not Ledger.beside(people).account(people).entries

@@ -618,6 +618,11 @@ def check_neighbours(
             "Plan with the same condition (--where), or none, and neighbours as before, of the "
             "same codebook, and release with the same encoding, positions and rule for persons."
         )
+        if own.exact:
+            remedy += (
+                " With exact totals the first records of persons are the same ones only if tables "
+                "of the same attributes are counted."
+            )
     elif others[0].exact or own.exact:
         remedy = (
             "Plan with the same exact totals (--exact) of the same codebook and areas, and "

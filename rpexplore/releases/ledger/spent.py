@@ -13,7 +13,6 @@ from rpexplore.common.numbers import Exact
 from rpexplore.common.text import joined, plural, rounded
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import Attribute
-from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
@@ -287,8 +286,9 @@ class Reading:
     """What of a run, beside its plan, decides which records are counted, and in which cells.
 
     way             how values are read, as `Source.reading` has it
-    unknown_values  attribute -> the category that takes what is not in the codebook
-    missing_values  attribute -> the category that takes what is missing
+    unknown_values  attribute -> the category, as it is stored, that takes what is not in the
+                    codebook
+    missing_values  attribute -> the one that takes what is missing
     person_rule     which records of a person are counted; None: all
     """
 
@@ -308,15 +308,33 @@ def _public(plan: Plan, reading: Reading) -> dict[str, tuple[Any, ...]]:
     within = []
     if (universe := plan.universe) is not None:
         # What no category takes is outside of a universe, whatever is said of such values.
-        of_values = [_values_of(one) for one in universe.attributes]
-        within.append(_named(universe.text, "values", [of_values, reading.way]))
+        of_values = Domain(tuple(one.as_counted for one in universe.attributes)).to_schema()
+        decides = [of_values, universe.meaning, reading.way]
+        within.append(_named(universe.text, "values", decides))
     if (rule := reading.person_rule) is not None and rule.excess != "refuse":
         kept = f"the first {plural(rule.most, 'record')} of each value of {rule.column}"
-        within.append(_named(kept, "order", [rule.column, rule.most, rule.order, reading.way]))
+        decides = [rule.column, rule.most, rule.order, reading.way]
+        if plan.budget.exact and rule.order is not None:
+            decides += _ties(plan, reading)
+        within.append(_named(kept, "order", decides))
     exact = tuple(
         tuple(_exact_total(plan, name, reading) for name in total) for total in plan.budget.exact
     )
     return {"exact": exact, "within": tuple(within)}
+
+
+def _ties(plan: Plan, reading: Reading) -> list[Any]:
+    """By what a database tells apart records of a person that have one place in the order.
+
+    It is all that is counted, as it is coded there (`engines.counting`). No number of records
+    depends on that, but what exact totals count of a person does.
+    """
+    areas: Any = plan.part("areas")
+    attributes = [
+        part.domain.attributes[index] for part in plan.parts for index in part.attribute_indices
+    ]
+    tree = [] if areas is None else [areas.workload.tree.sha256]
+    return [*(list(_read_as(one, reading)) for one in attributes), *tree]
 
 
 def _exact_total(plan: Plan, name: str, reading: Reading) -> str:
@@ -328,19 +346,17 @@ def _exact_total(plan: Plan, name: str, reading: Reading) -> str:
         return _named(name, "areas", [areas.workload.tree.sha256, reading.way])
     domain = next(part.domain for part in plan.parts if name in part.domain.names)
     column = domain[name].of or name
-    of_values = [_values_of(domain[name])]
+    of_values, takers = _read_as(domain[name], reading)
     if column != name:  # a level, which has the values of its column in groups
-        of_values.append(Domain((domain[column],)).to_schema())
-    takers = [taking.get(column) for taking in (reading.unknown_values, reading.missing_values)]
+        of_values |= {column: Domain((domain[column],)).to_schema()}
     return _named(name, "values", [of_values, takers, reading.way])
 
 
-def _values_of(attribute: Attribute) -> Any:
-    """The values of an attribute and how texts are read as them, without what only labels say."""
-    values = attribute.values
-    if isinstance(values, Categories):
-        values = replace(values, labels=())
-    return Domain((Attribute(attribute.name, values),)).to_schema()
+def _read_as(attribute: Attribute, reading: Reading) -> tuple[dict[str, Any], list[str | None]]:
+    """The values of an attribute, and which of them take missing and unknown ones."""
+    takers = (reading.unknown_values, reading.missing_values)
+    column = attribute.of or attribute.name
+    return Domain((attribute.as_counted,)).to_schema(), [taking.get(column) for taking in takers]
 
 
 def _named(name: str, what: str, decides: Any) -> str:
