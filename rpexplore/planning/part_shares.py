@@ -117,12 +117,11 @@ def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
     """Raise `PlanError` for parts of which it is not known what replacing a record costs."""
     if "rounds" in kinds:
         refuse_without_panel(budget, kinds)
-    if budget.exact and (len(kinds) > 1 or {*kinds} - {"tables", "areas"}):
+    if budget.exact and "rounds" in kinds:
         raise PlanError(
-            f"Exact totals ({budget.exact_text}) go with plans of tables alone, or of tables in "
-            "areas alone: what an exchange of values between two records costs in plans of "
-            f"{joined([TITLES[kind].lower() for kind in kinds])} is not known here. Leave the "
-            "exact totals out, or make a plan of one kind of these tables."
+            f"Exact totals ({budget.exact_text}) do not go with adaptive tables: how much their "
+            "selections tell of an exchange of values between two records is not known here. Leave "
+            "the exact totals out, or ask for fixed tables."
         )
     others = [TITLES[kind].lower() for kind in kinds if kind == "rounds"]
     if budget.replaces and others:
