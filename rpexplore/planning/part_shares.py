@@ -115,8 +115,6 @@ def refuse_indistinct(
 
 def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
     """Raise `PlanError` for parts of which it is not known what replacing a record costs."""
-    if "rounds" in kinds:
-        refuse_without_panel(budget, kinds)
     if budget.exact and "rounds" in kinds:
         raise PlanError(
             f"Exact totals ({budget.exact_text}) do not go with adaptive tables: how much their "
@@ -135,11 +133,11 @@ def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
 
 def refuse_without_panel(budget: Budget, kinds: Sequence[str]) -> None:
     """Raise `PlanError` for a panel without tables that cost less for it."""
-    others = [TITLES[kind].lower() for kind in kinds if kind != "tables"]
-    if budget.period is not None and ("rounds" in kinds or "tables" not in kinds):
+    others = [TITLES[kind].lower() for kind in kinds if kind not in ("tables", "rounds")]
+    if budget.period is not None and len(others) == len(kinds):
         raise PlanError(
-            f"A panel by {budget.period!r} goes with tables by it, and with tables in areas and "
-            f"own counts beside them, and not with {joined(others)} alone or adaptive tables, "
+            f"A panel by {budget.period!r} goes with tables by it, adaptive ones too, and with "
+            f"tables in areas and own counts beside them, and not with {joined(others)} alone, "
             "which cost as much as for people with any records; plan for these "
             f"(--records-per-person {budget.max_records_per_person})."
         )
