@@ -147,7 +147,7 @@ def measured_when(plan: AdaptivePlan) -> pd.DataFrame:
     measurement_rho (of all of them together, for the privacy unit), share (of the plan's ρ).
     """
     factor = plan.budget.records_factor
-    steps = [("first plan", len(plan.first.closure), Fraction(), plan.first.record_rho)]
+    steps = [("first plan", len(plan.first.closure), Fraction(), plan.first.rho / factor)]
     steps += [
         (
             f"round {number}",
@@ -164,7 +164,7 @@ def measured_when(plan: AdaptivePlan) -> pd.DataFrame:
                 "measured": count,
                 "selection_rho": float(selection * factor),
                 "measurement_rho": float(measurement * factor),
-                "share": float((selection + measurement) / plan.record_rho),
+                "share": float((selection + measurement) * factor / plan.rho),
             }
             for name, count, selection, measurement in steps
         ]

@@ -25,6 +25,7 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
     if (tables is None and areas is None) or not plan.budget.exact:
         return []
     warnings: list[str] = []
+    asked: list[str] = []
     if tables is not None:
         workload = tables.workload
         asked = [
@@ -32,12 +33,11 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
             for names, target in zip(workload.tables, workload.targets, strict=True)
             if not np.isnan(target) and any(set(names) <= set(total) for total in plan.budget.exact)
         ]
-    else:
-        assert areas is not None
-        workload, rows = areas.workload.tables, areas.accuracy()
+    if areas is not None:
+        rows = areas.accuracy()
         is_exact = (rows["largest_standard_error"] == 0) & ~np.isnan(rows["target"])
         of_levels = zip(rows["item"][is_exact], rows["level"][is_exact], strict=True)
-        asked = [f"{item} on the level {level}" for item, level in of_levels]
+        asked += [f"{item} on the level {level}" for item, level in of_levels]
     if asked:
         named = joined(asked[:_MOST_NAMED]) if len(asked) <= _MOST_NAMED else f"{asked[0]} and more"
         warnings.append(
@@ -47,9 +47,10 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
         )
     if areas is not None and expected is not None:
         warnings += _of_areas(areas.workload.tree, plan.budget.exact, expected)
-    of_attributes = [one for one in plan.budget.exact if set(one) <= set(workload.domain.names)]
+    domain = plan.domain
+    of_attributes = [one for one in plan.budget.exact if set(one) <= set(domain.names)]
     for total in of_attributes if expected is not None else ():
-        attributes = [workload.domain[name] for name in workload.domain.in_order(total)]
+        attributes = [domain[name] for name in domain.in_order(total)]
         assert expected is not None
         counts = expected.counts_of(attributes)
         few = int(np.count_nonzero(counts < FEW_PEOPLE))

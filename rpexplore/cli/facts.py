@@ -41,14 +41,17 @@ if TYPE_CHECKING:
 
 
 def adaptive_facts(plan: AdaptivePlan) -> dict[str, Any]:
-    """What an adaptive plan measures, and when, in plain values; each ρ is for one record."""
+    """What an adaptive plan measures, and when, in plain values; each ρ is for one record.
+
+    In a panel it is that of a person, over m².
+    """
     return {
         "expected_records": plan.expected_records,
         "candidate_count": len(plan.candidates),
         "first_plan": {
             "sha256": plan.first.sha256,
             "residual_count": len(plan.first.closure),
-            "record_rho": exact_text(plan.first.record_rho),
+            "record_rho": exact_text(plan.first.rho / plan.budget.records_factor),
         },
         "rounds": [
             {

@@ -6,6 +6,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import version
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -76,6 +77,8 @@ _DOWN = Context(prec=12, rounding=ROUND_FLOOR)  # of parts of ρ, so that they c
 @dataclass(frozen=True)
 class Round:
     """One round: how many tables it selects, and ρ for one record and one selected table.
+
+    In a panel ρ is that of a person, over m².
 
     n_tables         how many different candidates are selected, each by a draw of its own
     selection_rho    of the exponential mechanism, for each draw
@@ -168,7 +171,8 @@ class AdaptivePlan(WorkloadPlan):
     first               what is measured beforehand: all residuals of 1 and 2 attributes within
                         tables, weighted for smooth tables
     rounds              what follows; their ρ is for one record, as everywhere a person with m
-                        records costs m² times that
+                        records costs m² times that. In a panel, where measuring a residual by the
+                        period costs a person less, it is what a person costs, over m²
     expected_records    how many records are expected: a public number, by which the budget is
                         divided into rounds
     exact_privacy_cost  of the privacy unit, all rounds and the first plan together
@@ -204,7 +208,10 @@ class AdaptivePlan(WorkloadPlan):
         checked_records(self.expected_records)
         if self.first.domain != self.domain:
             raise PlanError("its first plan is for another codebook.")
-        if self.first.budget.unit != self.budget.unit:
+        if (self.first.budget.unit, self.first.budget.period) != (
+            self.budget.unit,
+            self.budget.period,
+        ):
             raise PlanError(
                 f"its first plan protects {self.first.budget.unit}, and it {self.budget.unit}."
             )
@@ -232,6 +239,38 @@ class AdaptivePlan(WorkloadPlan):
         from rpexplore.planning.verification import adaptive_checks
 
         return adaptive_checks(self, strategies=strategies)
+
+    # ---- what it guarantees
+
+    @property
+    def record_rho(self) -> Fraction:
+        """ρ for one record; in a panel of the dearest residuals that rounds could measure."""
+        if self.budget.period is None:
+            return super().record_rho
+        # One record may cost more than a person's share of m²: (n − 1)/n for 1/m, by the period.
+        sizes = self.domain.sizes.tolist()
+        dearest = max(
+            prod((Fraction(sizes[index] - 1, sizes[index]) for index in subset), start=Fraction(1))
+            / self.moved_share(subset)
+            for subset in self.candidates
+        )
+        of_rounds = (
+            step.n_tables * (step.selection_rho + step.measurement_rho * dearest)
+            for step in self.rounds
+        )
+        return self.first.record_rho + sum(of_rounds, Fraction())
+
+    def moved_share(self, subset: AttributeIndices) -> Fraction:
+        """The most that the residual of a candidate costs the unit at σ² = 1, over m²: exact.
+
+        ∏ (n − 1)/n; in a panel 1/m of the period, as records of a person are in different ones
+        (docs/guarantees.md, "Panels").
+        """
+        shares = {index: Fraction(n - 1, n) for index, n in enumerate(self.domain.sizes.tolist())}
+        if self.budget.period is not None:
+            period = self.domain.position(self.budget.period)
+            shares[period] = Fraction(1, self.budget.max_records_per_person or 1)
+        return prod((shares[index] for index in subset), start=Fraction(1))
 
     # ---- what is selected
 
@@ -279,7 +318,8 @@ class AdaptivePlan(WorkloadPlan):
 
     def __str__(self) -> str:
         """The plan in a few lines, for a terminal."""
-        total = self.record_rho
+        factor = self.budget.records_factor
+        total = self.rho / factor
         lines = [
             f"Adaptive plan for {plural(len(self.workload), 'table')} over "
             f"{plural(len(self.domain), 'attribute')} "
@@ -289,7 +329,7 @@ class AdaptivePlan(WorkloadPlan):
             f"  Expects    {plural(self.expected_records, 'record')}",
             f"  Measures   {'':<8} {'residuals':>9} {'share of ρ':>11} {'of it to select':>16}",
             f"    {'first':<17} {len(self.first.closure):>9,} "
-            f"{_percent(self.first.record_rho / total):>11} {'–':>16}",
+            f"{_percent(self.first.rho / factor / total):>11} {'–':>16}",
         ]
         for number, step in enumerate(self.rounds, 1):
             selection = step.n_tables * step.selection_rho / step.rho
@@ -404,7 +444,8 @@ ROUND = record(
         "rho of zCDP for one record, of the exponential mechanism that selects one of them."
     ),
     measurement_rho=exact(
-        "rho of zCDP for one record, of the noise on the residual of each of them."
+        "rho of zCDP for one record, of the noise on the residual of each of them; in a panel for "
+        "a person, over the square of max_records_per_person."
     ),
 )
 _TABLE = record(
@@ -553,7 +594,8 @@ def adaptive_plan(workload: Workload, *, budget: Budget, expected_records: int) 
 
     Raises:
         WorkloadError: If an adaptive release cannot estimate such tables.
-        PlanError: If the tables are too many to plan, or the number of records is none.
+        PlanError: If the tables are too many to plan, the number of records is none, or no table
+            is by the period of a panel.
 
     Example:
         >>> import rpexplore as rp

@@ -18,6 +18,7 @@ from rpexplore.common.numbers import exact_text, read_only, shown_value
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
+from rpexplore.planning.counts_moves import KeptByCounts
 from rpexplore.planning.counts_objectives import (
     LARGEST,
     OBJECTIVES,
@@ -168,7 +169,13 @@ FIELDS = record(
         _BOUND_OF_WEIGHTS,
         mean_ratio=above_0("The mean of these ratios, with any other objective."),
         cell_pairs=rows(
-            rows(index(), "Two cells, or atoms, ascending.", minItems=2, maxItems=2),
+            rows(
+                index(),
+                "Two cells, or atoms, ascending; around exact totals four: two from which records "
+                "go, and two that they go to (one cell on both sides where one record changes).",
+                minItems=2,
+                maxItems=4,
+            ),
             "Where neighbours replace a record, and only there: the pairs that cell_weights are "
             "of, with the difference of their columns of the queries in the place of a column.",
             minItems=1,
@@ -285,7 +292,10 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     targets: Any = rows["target"]
     queries = QueryList(domain, np.array(coefficients), tuple(rows["name"]), targets, atoms)
     cell_weights = not_negative(list_of(certificate, "cell_weights"), "cell_weight")
-    cell_pairs = _cell_pairs(certificate, queries) if budget.replaces else None
+    cell_pairs = None
+    if budget.replaces:
+        cell_pairs = _cell_pairs(certificate, queries, 4 if budget.exact else 2)
+    kept = KeptByCounts.of(domain, budget.exact) if budget.exact else None
     if cell_pairs is not None and len(cell_weights) != len(cell_pairs):
         raise PlanError(
             f"there must be a cell_weight for each of the {len(cell_pairs):,} pairs of cells, got "
@@ -297,7 +307,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
             f"{len(cell_weights):,}."
         )
     return {
-        "strategy": QueryStrategy(queries, _integers(content["strategy"]), free, free_rows),
+        "strategy": QueryStrategy(queries, _integers(content["strategy"]), free, free_rows, kept),
         "budget": budget,
         "gamma_squared": positive_exact(content, "gamma_squared"),
         "variances": read_only(
@@ -318,15 +328,17 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     }
 
 
-def _cell_pairs(certificate: dict[str, Any], queries: QueryList) -> np.ndarray:
+def _cell_pairs(certificate: dict[str, Any], queries: QueryList, n_cells: int) -> np.ndarray:
+    """Pairs of cells, or changes by four: int64[n, n_cells]."""
     found = list_of(certificate, "cell_pairs")
     for pair in found:
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise PlanError("cell_pairs must be pairs of numbers of cells.")
-        first, second = map(_whole, pair)
-        if not first < second < queries.n_cells:
+        if not isinstance(pair, list) or len(pair) != n_cells:
+            raise PlanError(f"cell_pairs must be of {n_cells} numbers of cells each.")
+        cells = list(map(_whole, pair))
+        is_ascending = n_cells > 2 or cells[0] < cells[1]
+        if max(cells) >= queries.n_cells or not is_ascending:
             raise PlanError(
-                f"cell_pairs must be of two of the {queries.cells_text}, ascending, got "
+                f"cell_pairs must be of the {queries.cells_text}, pairs ascending, got "
                 f"{shown_value(pair)}."
             )
     if not 0 < len(found) <= MOST_KINDS**2:

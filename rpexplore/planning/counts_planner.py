@@ -1,6 +1,6 @@
 """Query planner: (queries with targets, budget) → query plan. Never sees a record."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -13,6 +13,7 @@ from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.common.text import rounded
 from rpexplore.errors import OutOfReachError, PlanError
 from rpexplore.planning.counts import QueryPlan, check_scale, noise_of_counts
+from rpexplore.planning.counts_moves import KeptByCounts
 from rpexplore.planning.counts_objectives import (
     LARGEST,
     SUM,
@@ -24,7 +25,7 @@ from rpexplore.planning.counts_strategy import QueryStrategy, without
 from rpexplore.planning.free_counts import indices_of_free, with_free_counts
 from rpexplore.planning.part_plan import Certificate, keeping
 from rpexplore.planning.planner import refuse_type
-from rpexplore.planning.replaced_counts import CellPairs, replaced_strategy
+from rpexplore.planning.replaced_counts import CellPairs, planned_for_moves, replaced_strategy
 from rpexplore.planning.solvers.queries import (
     TOLERANCE,
     Fitness,
@@ -93,6 +94,7 @@ def query_plan(
             budget=within,
             tolerance=tolerance,
             replaces=within.replaces,
+            exact=within.exact,
         )
 
     known = solve(budget.largest)
@@ -107,6 +109,7 @@ def query_optimum(
     free: Collection[str] = (),
     tolerance: float = TOLERANCE,
     replaces: bool = False,
+    exact: Sequence[Sequence[str]] = (),
     on_progress: Progress = no_progress,
 ) -> "QueryOptimum":
     """The best measurement for a list of queries; `.at(budget)` makes the plan of a budget.
@@ -116,6 +119,7 @@ def query_optimum(
         budget: The one to plan for, where the objective depends on it.
         objective, free, tolerance: As of `query_plan`.
         replaces: Whether neighbours replace a record; plans for others follow from any optimum.
+        exact: The totals that they keep, as of a `Budget`.
         on_progress: Called after every step; what it raises ends the search.
 
     Raises:
@@ -135,7 +139,8 @@ def query_optimum(
                 "Free counts go with neighbours that add or remove a record: what a replaced "
                 "record leaves of the budget depends on what it becomes. Plan them with the others."
             )
-        return _replaced_optimum(queries, counts_objective(objective), tolerance, on_progress)
+        kept = KeptByCounts.of(queries.domain, exact) if exact else None
+        return _replaced_optimum(queries, counts_objective(objective), kept, tolerance, on_progress)
     if free:
         places = indices_of_free(queries, free)
         optimum = query_optimum(
@@ -174,23 +179,31 @@ def query_optimum(
 
 
 def _replaced_optimum(
-    queries: QueryList, objective: CountsObjective, tolerance: float, on_progress: Progress
+    queries: QueryList,
+    objective: CountsObjective,
+    kept: KeptByCounts | None,
+    tolerance: float,
+    on_progress: Progress,
 ) -> "QueryOptimum":
-    """The best measurement where neighbours replace a record."""
+    """The best measurement where neighbours replace a record, or keep exact totals."""
     if objective is TARGETS_THEN_SUM:
         raise PlanError(
             f"The objective {objective.option} is for neighbours that add or remove a record; take "
             f"{LARGEST.option} or {SUM.option}."
         )
-    pairs, average = CellPairs.of(queries), 1.0 if objective is SUM else 0.0
-    solution = fitness_for_use(
-        pairs.differences,
-        queries.targets[pairs.is_moved],
-        tolerance,
-        average=average,
-        on_progress=on_progress,
-    )
-    strategy = replaced_strategy(queries, pairs, solution, average)
+    average, public = 1.0 if objective is SUM else 0.0, None
+    if kept is not None:
+        pairs, solution, public = planned_for_moves(queries, kept, tolerance, average, on_progress)
+    else:
+        pairs = CellPairs.of(queries)
+        solution = fitness_for_use(
+            pairs.differences,
+            queries.targets[pairs.is_moved],
+            tolerance,
+            average=average,
+            on_progress=on_progress,
+        )
+    strategy = replaced_strategy(queries, pairs, solution, average, kept, public)
     if strategy is None:
         raise PlanError(_NOT_IN_INTEGERS)
     prices = np.zeros(len(queries))
@@ -276,7 +289,8 @@ class QueryOptimum:
     shadow_prices  float64[n_queries]; cell_weights: float64[n_cells]; both sum to 1
     budget         the one it was made for, where the objective depends on it
     cell_pairs     int64[n, 2], where neighbours replace a record: the pairs of cells that
-                   `cell_weights` are of; None where they add or remove one
+                   `cell_weights` are of; around exact totals changes by four cells, int64[n, 4];
+                   None where neighbours add or remove a record
     """
 
     strategy: QueryStrategy
@@ -290,9 +304,15 @@ class QueryOptimum:
 
     def for_neighbours(self, budget: Budget) -> "QueryOptimum":
         """The optimum for the neighbours of a budget: this one if it was solved for them."""
-        if budget.replaces == (self.cell_pairs is not None):
+        kept = KeptByCounts.of(self.queries.domain, budget.exact) if budget.exact else None
+        replaces = self.cell_pairs is not None
+        if (budget.replaces, kept) == (replaces, self.strategy.kept):
             return self
-        if self._for_others is None:
+        others = self._for_others
+        if others is None or (others.cell_pairs is None, others.strategy.kept) != (
+            not budget.replaces,
+            kept,
+        ):
             free = [self.queries.names[place] for place in self.strategy.free]
             found = query_optimum(
                 self.queries,
@@ -300,6 +320,7 @@ class QueryOptimum:
                 budget=budget,
                 free=free,
                 replaces=budget.replaces,
+                exact=budget.exact,
             )
             object.__setattr__(self, "_for_others", found)
         assert self._for_others is not None

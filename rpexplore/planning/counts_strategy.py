@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
@@ -10,6 +11,12 @@ import numpy as np
 from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import one_thread
 from rpexplore.errors import PlanError
+from rpexplore.planning.counts_moves import (
+    KeptByCounts,
+    are_known,
+    combination,
+    moves_of,
+)
 from rpexplore.planning.solvers.queries import decoding
 from rpexplore.planning.solvers.query_rounding import MOST_ENTRY_BITS, MOST_ROWS
 from rpexplore.workload.query_list import QueryList
@@ -36,6 +43,7 @@ class QueryStrategy:
 
     free, free_rows   places of the counts that the unused budget is for, ascending, and how many of
                       the last rows are measured for them alone
+    kept              what neighbours keep, where totals are exact
 
     Raises `PlanError` unless R determines all answers, and well enough to compute with; without the
     rows of free counts it must determine all others.
@@ -45,6 +53,7 @@ class QueryStrategy:
     integers: np.ndarray
     free: tuple[int, ...] = ()
     free_rows: int = 0
+    kept: KeptByCounts | None = None
 
     def __post_init__(self) -> None:
         given, n_cells = np.asarray(self.integers), self.queries.n_cells
@@ -113,8 +122,17 @@ class QueryStrategy:
     def replaced_squares(self) -> np.ndarray:
         """Squared norm of the largest change of R x where a record of each cell is replaced.
 
-        Exact: Python's integers, which do not overflow, object[n_cells]
+        Around exact totals: of the changes that keep them and have a record in the cell. Exact:
+        Python's integers, which do not overflow, object[n_cells]
         """
+        if self.kept is not None:
+            noisy = self.integers[~self.is_same]
+            moves = moves_of(self.queries, self.kept, noisy)
+            largest = np.zeros(int(moves.kind_of.max()) + 1, dtype=object)
+            squares = moves.squares(noisy)
+            for kinds in moves.kinds.T:
+                np.maximum.at(largest, kinds, squares)
+            return largest[moves.kind_of]
         columns, kind_of = np.unique(self.integers, axis=1, return_inverse=True)
         columns = columns.astype(object)
         products = columns.T @ columns
@@ -123,7 +141,10 @@ class QueryStrategy:
 
     @property
     def squared_diameter(self) -> int:
-        """The largest change of R x where one record is replaced, as a squared norm: exact."""
+        """The largest change of R x between neighbours that replace records, as a squared norm.
+
+        Exact.
+        """
         return int(np.max(self.replaced_squares))
 
     @cached_property
@@ -156,18 +177,47 @@ class QueryStrategy:
 
     @cached_property
     def is_same(self) -> np.ndarray:
-        """Which rows of R are multiples of the number of records, bool[k], read-only."""
+        """Which rows of R are public where records are replaced, bool[k], read-only.
+
+        Multiples of the number of records, or what exact totals tell.
+        """
+        if self.kept is not None:
+            is_known = are_known(self.queries, self.kept, self.integers)
+            return read_only(is_known & np.any(self.integers, axis=1))
         return read_only((np.ptp(self.integers, axis=1) == 0) & (self.integers[:, 0] != 0))
 
     @cached_property
+    def public_combinations(self) -> dict[int, list[Fraction]]:
+        """Place of a query that follows from what is public -> what it is of these rows, exact."""
+        rows = self.integers[self.is_same]
+        if self.kept is None:  # which are multiples of one
+            rows = rows[:1]
+            places = np.flatnonzero(np.ptp(self.queries.integers, axis=1) == 0)
+        else:
+            places = np.flatnonzero(are_known(self.queries, self.kept, self.queries.integers))
+        found: dict[int, list[Fraction]] = {}
+        for place in places.tolist() if len(rows) else ():
+            if (terms := combination(rows, self.queries.integers[place])) is not None:
+                scale = Fraction(1, int(self.queries.denominators[place]))
+                found[place] = [scale * term for term in terms]
+        return found
+
+    @cached_property
     def are_public(self) -> np.ndarray:
-        """Which queries follow from such a row where that number is public, bool[n_queries]."""
-        of_all = np.ptp(self.queries.integers, axis=1) == 0
-        return read_only(of_all & np.any(self.is_same))
+        """Which queries follow from public rows, bool[n_queries]."""
+        return read_only(np.isin(np.arange(len(self.queries)), list(self.public_combinations)))
+
+    def public_answers(self, measured: np.ndarray) -> dict[int, float]:
+        """Place -> the answer of each query that is public, from R x: exact, then rounded once."""
+        numbers = measured[self.is_same].tolist()
+        return {
+            place: float(sum(term * number for term, number in zip(terms, numbers, strict=False)))
+            for place, terms in self.public_combinations.items()
+        }
 
     @cached_property
     def replaced_factors(self) -> np.ndarray:
-        """`variance_factors` where the number of records is public, and measured without noise."""
+        """`variance_factors` where some rows are public, and measured without noise."""
         noisy = np.where(self.is_same, 0.0, self.decoding)
         return read_only(np.where(self.are_public, 0.0, np.sum(noisy**2, axis=1)))
 

@@ -115,14 +115,11 @@ def refuse_indistinct(
 
 def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
     """Raise `PlanError` for parts of which it is not known what replacing a record costs."""
-    if "rounds" in kinds:
-        refuse_without_panel(budget, kinds)
-    if budget.exact and (len(kinds) > 1 or {*kinds} - {"tables", "areas"}):
+    if budget.exact and "rounds" in kinds:
         raise PlanError(
-            f"Exact totals ({budget.exact_text}) go with plans of tables alone, or of tables in "
-            "areas alone: what an exchange of values between two records costs in plans of "
-            f"{joined([TITLES[kind].lower() for kind in kinds])} is not known here. Leave the "
-            "exact totals out, or make a plan of one kind of these tables."
+            f"Exact totals ({budget.exact_text}) do not go with adaptive tables: how much their "
+            "selections tell of an exchange of values between two records is not known here. Leave "
+            "the exact totals out, or ask for fixed tables."
         )
     others = [TITLES[kind].lower() for kind in kinds if kind == "rounds"]
     if budget.replaces and others:
@@ -136,11 +133,11 @@ def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
 
 def refuse_without_panel(budget: Budget, kinds: Sequence[str]) -> None:
     """Raise `PlanError` for a panel without tables that cost less for it."""
-    others = [TITLES[kind].lower() for kind in kinds if kind != "tables"]
-    if budget.period is not None and ("rounds" in kinds or "tables" not in kinds):
+    others = [TITLES[kind].lower() for kind in kinds if kind not in ("tables", "rounds")]
+    if budget.period is not None and len(others) == len(kinds):
         raise PlanError(
-            f"A panel by {budget.period!r} goes with tables by it, and with tables in areas and "
-            f"own counts beside them, and not with {joined(others)} alone or adaptive tables, "
+            f"A panel by {budget.period!r} goes with tables by it, adaptive ones too, and with "
+            f"tables in areas and own counts beside them, and not with {joined(others)} alone, "
             "which cost as much as for people with any records; plan for these "
             f"(--records-per-person {budget.max_records_per_person})."
         )

@@ -554,6 +554,11 @@ class Plan:
                     plan = plan.within(text_of(content, _UNIVERSE))
                     if plan.universe is None:
                         raise PlanError("its universe must be a condition, or left out.")
+                if plan.budget.exact:
+                    from rpexplore.planning.areas.exact_in_areas import refuse_unheld
+
+                    of_parts = [plan.part(kind) for kind in ("tables", "areas")]
+                    refuse_unheld(plan.budget, *(one and one.workload for one in of_parts))
                 if positive_exact(content, "privacy_cost") != plan.exact_privacy_cost:
                     raise PlanError("its privacy_cost must be the sum of that of its parts.")
                 return plan, text_of(content, SEAL)

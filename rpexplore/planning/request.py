@@ -21,6 +21,7 @@ from rpexplore.planning.adaptive import adaptive_plan
 from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.area_workload import AreaWorkload
+from rpexplore.planning.areas.exact_in_areas import refuse_unheld
 from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_objective
 from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.free_counts import indices_of_free
@@ -104,6 +105,7 @@ class Request:
         refuse_unweighted(self.tables, in_areas, self.kinds)
         refuse_unreplaced(self.budget, self.kinds)
         refuse_without_panel(self.budget, self.kinds)
+        refuse_unheld(self.budget, self.tables, self.areas)
         if self.pilot is not None:
             share_of_pilot(self.pilot)
         if self.require and self.tables is None:
@@ -310,6 +312,7 @@ def _counts_at(request: Request, on_progress: Progress, budget: Budget) -> AtBud
         budget=budget,
         tolerance=COUNTS_TOLERANCE if request.tolerance is None else request.tolerance,
         replaces=budget.replaces,
+        exact=budget.exact,
         on_progress=on_progress,
     ).at
 

@@ -15,6 +15,7 @@ from rpexplore.planning.areas.area_loss import caps_of, extreme_variances, profi
 from rpexplore.planning.areas.area_plan import AreaPlan, area_loss, proven_bound
 from rpexplore.planning.areas.dearest_in_areas import dearest_in_areas
 from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_moves import are_moves
 from rpexplore.planning.counts_objectives import TARGETS_THEN_SUM
 from rpexplore.planning.losses.constrained import SumWithBoundedMax, WithinTargets
 from rpexplore.planning.losses.losses import SumOfVariances
@@ -560,7 +561,9 @@ def query_checks(plan: QueryPlan, *, strategies: bool) -> tuple[Check, ...]:
     """
     columns = plan.strategy.integers.astype(object)  # Python's integers, which do not overflow
     squared = int(np.max(np.sum(columns * columns, axis=0)))
-    if plan.budget.replaces:
+    if plan.strategy.kept is not None:
+        squared = plan.strategy.squared_diameter
+    elif plan.budget.replaces:
         squared = max(
             int(np.max(np.sum((columns - columns[:, [cell]]) ** 2, axis=0)))
             for cell in np.unique(plan.strategy.integers, axis=1, return_index=True)[1]
@@ -619,6 +622,10 @@ def _check_counts_bound(plan: QueryPlan) -> Check:
     coefficients = queries.coefficients
     if plan.cell_pairs is not None:
         coefficients = differences_of(queries, plan.cell_pairs)
+        kept = plan.strategy.kept
+        if kept is not None and not np.all(are_moves(queries, kept, plan.cell_pairs)):
+            finding = "a change that proves the bound does not keep the exact totals"
+            return Check("optimality", False, finding)
     cost = cost_bound(coefficients, queries.targets, prices, weights)
     bound = objective.bound(cost / float(plan.budget.record_privacy_cost), prices)
     met = " that meets all targets" if objective is TARGETS_THEN_SUM else ""

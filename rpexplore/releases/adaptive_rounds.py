@@ -155,8 +155,9 @@ def measure_rounds(
     does.
     """
     outcomes = read_outcomes(plan, drawn)
-    spent = PrivacyFilter(plan.record_rho)
-    spent.spend(plan.first.record_rho)
+    factor = plan.budget.records_factor
+    spent = PrivacyFilter(plan.rho / factor)
+    spent.spend(plan.first.rho / factor)
     for number, step in enumerate(plan.rounds):
         spent.spend(step.rho)
         if number < len(outcomes):
@@ -218,7 +219,8 @@ def measure(
     """Ξ x + noise of one residual, as a round measures it: int64, one axis an attribute.
 
     A record moves Ξ x, Ξ = ⊗ (n_i I − 11ᵀ), by √∏ n_i (n_i − 1); discrete Gaussian noise of
-    variance parameter γ² costs ρ = ∏ n_i (n_i − 1) / (2γ²).
+    variance parameter γ² costs ρ = ∏ n_i (n_i − 1) / (2γ²). In a panel a person's m records are in
+    different periods: n²/m stands there for n (n − 1) of the period, and ρ is over m².
     """
     exact = residual_answers(counts.counts(subset), subset, plan.first.closure)
     noise = discrete_gaussian(exact.size, gamma_squared(plan, number, subset))
@@ -230,9 +232,9 @@ def gamma_squared(plan: AdaptivePlan, number: int, subset: AttributeIndices) -> 
     return _moved(plan, subset) / (2 * plan.rounds[number].measurement_rho)
 
 
-def _moved(plan: AdaptivePlan, subset: AttributeIndices) -> int:
-    """By the square root of which a record moves Ξ x."""
-    return prod(size * (size - 1) for size in shape_of(plan, subset))
+def _moved(plan: AdaptivePlan, subset: AttributeIndices) -> Fraction:
+    """By the square root of which a record moves Ξ x, or a person in a panel, over m."""
+    return plan.moved_share(subset) * prod(size * size for size in shape_of(plan, subset))
 
 
 def check_measurable(plan: AdaptivePlan) -> None:
@@ -464,9 +466,7 @@ class MeasuredSoFar:
 
 def residual_variance(plan: AdaptivePlan, number: int, subset: AttributeIndices) -> Fraction:
     """σ² with which a round measures a residual: p_A/(2σ²) = ρ, p_A = ∏ (1 − 1/n_i)."""
-    sizes = shape_of(plan, subset)
-    share = prod((Fraction(size - 1, size) for size in sizes), start=Fraction(1))
-    return share / (2 * plan.rounds[number].measurement_rho)
+    return plan.moved_share(subset) / (2 * plan.rounds[number].measurement_rho)
 
 
 def tables_of(plan: AdaptivePlan) -> list[AttributeIndices]:

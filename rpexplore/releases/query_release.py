@@ -236,7 +236,8 @@ class QuerySteps:
 
         The noise is independent discrete Gaussian of variance parameter γ², which costs
         ρ = max_j Σ_i R_ij² / (2γ²): a record is in one cell j, and moves R x by column j. Where
-        neighbours replace a record, multiples of the number of records are public, and exact.
+        neighbours replace a record, multiples of the number of records are public, and exact; so
+        is what exact totals tell.
         """
         cells = counts.counts(self._counted).ravel()
         exact = self.plan.strategy.integers @ cells
@@ -252,10 +253,9 @@ class QuerySteps:
         plan = self.plan
         numbers = measured.read(0, len(plan.strategy.integers))
         answers = plan.strategy.decoding @ numbers
-        if plan.budget.replaces and np.any(public := plan.strategy.are_public):
-            row = int(np.argmax(plan.strategy.is_same))
-            n_records = int(numbers[row]) // int(plan.strategy.integers[row, 0])
-            answers[public] = plan.queries.coefficients[public, 0] * n_records
+        if plan.budget.replaces:
+            for place, answer in plan.strategy.public_answers(numbers).items():
+                answers[place] = answer
         rows = rows_of_counts(plan.queries, answers, plan.standard_errors)
         names = write_answers(
             folder, rows, csv=not note.parquet_only, escape_formulas=note.escape_formulas

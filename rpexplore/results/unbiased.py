@@ -255,7 +255,8 @@ class Estimates(PartReader):
         total = self.spent
         if total.neighbours == ADD_REMOVE:
             return frozenset()
-        totals = [set(map(self.domain.position, names)) for names in total.exact]
+        own = [[name for name in names if name in self.domain] for names in total.exact]
+        totals = [set(map(self.domain.position, names)) for names in own]
         return frozenset(
             subset
             for subset in self.variances

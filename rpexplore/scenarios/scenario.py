@@ -389,6 +389,7 @@ class Scenario:
             budget=first,
             free=self.used_free_counts,
             replaces=first.replaces,
+            exact=first.exact,
         ).at
 
     @property

@@ -159,6 +159,7 @@ def solve_counts(
     free: tuple[str, ...],
     budget: Budget | None,
     replaces: bool,
+    exact: tuple[tuple[str, ...], ...],
     on_progress: Progress,
 ) -> QueryOptimum:
     on_progress(f"Planning {plural(len(queries), 'own count')}", 0.0)
@@ -171,6 +172,7 @@ def solve_counts(
                 budget=within,
                 free=free,
                 replaces=replaces,
+                exact=exact,
                 on_progress=on_progress,
             )
 
@@ -279,5 +281,6 @@ class FoundCounts:
             budget=budget,
             free=self.free,
             replaces=budget.replaces,
+            exact=budget.exact,
         )
         return of_budget.at(budget)

@@ -54,7 +54,7 @@ def test_totals_of_few_people_and_targets_are_warned_of_by_public_counts(run, tm
         (("--exact", "sex", "--pilot", "5%"), "A pilot does not go with a panel or with exact"),
         (
             ("--exact", "sex", "--count", 'women: sex = "F"', "--count-target", "5"),
-            "costs in plans of tables and own counts is not known",
+            "The exact totals tell all own counts",
         ),
     ],
     ids=["added", "no table", "persons", "sums", "pilot", "counts"],
@@ -63,6 +63,27 @@ def test_what_is_not_known_is_refused_in_a_sentence(run, options, message):
     told = run(*ASKED, *options)
     assert told.exit_code != 0
     assert message in told.output
+
+
+def test_own_counts_and_areas_beside_tables_keep_the_totals(run):
+    (run.folder / "homes.csv").write_text("home\nR1|1\nR1|2\nR2|1\n")
+    areas = ("--areas", "homes.csv", "--separator", "|", "--level-names", "state,town")
+    counts = ("--count", 'old women: sex = "F" & age = "old"', "--count", 'women: sex = "F"')
+    exact = ("--exact", "sex", "--exact", "area@state", "--count-target", "5")
+    said = run.done(*ASKED, *areas, "--table", "state,sex", *counts, *exact)
+    assert "Plan for 7 tables, 2 tables in areas and 2 own counts" in said
+    assert "neighbours keep the totals of area@state and sex, which are exact" in said
+    assert "holds" in run.done("verify", "plan.json")
+    counts = rp.Plan.load("plan.json").part("counts")
+    assert (counts.variances == 0).tolist() == [False, True]
+    alone = (*ASKED[:2], *counts_alone(), "--rho", "0.1", "--out", "alone.json", "--exact", "sex")
+    told = run(*alone)
+    assert told.exit_code != 0
+    assert "ask for these totals as tables beside the own counts" in told.output
+
+
+def counts_alone() -> tuple[str, ...]:
+    return "--count", 'women: sex = "F"', "--count-target", "5"
 
 
 def test_numbers_of_records_of_areas_are_exact(run):

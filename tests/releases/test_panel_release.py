@@ -8,6 +8,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError, ReleaseError
+from rpexplore.planning.request import Rounds
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.results.measurement_source import MeasurementSource, refuse_unlike
 
@@ -99,3 +100,18 @@ def test_the_ledger_states_what_a_record_of_a_panel_costs_by_rho_alone(plan, tmp
     (entry,) = Ledger.beside(data).account(data).entries
     assert entry.claim is None
     assert entry.record_rho * 4 > plan.rho
+
+
+def test_adaptive_tables_of_a_panel_are_released_and_its_limits_enforced(plan, tmp_path):
+    tables = rp.Workload.of(plan.domain, [("quarter", "sex")])
+    budget = rp.Budget(rho="0.5", max_records_per_person=2, period="quarter")
+    adaptive = rp.plan(rp.Request(rounds=Rounds(tables, 100), budget=budget))
+    assert rp.verify(rp.Plan.parse(adaptive.text)).holds
+    data = records(tmp_path)
+    release = rp.release(adaptive, data, tmp_path / "out", person_rule=RULE)
+    assert len(release.part("rounds").table("quarter", "sex")) == 8
+    spent = Ledger.beside(data).account(data).spent_record_rho
+    assert adaptive.rho / 4 < spent == adaptive.record_rho < adaptive.rho
+    twice = records(tmp_path, "p99,Q1,f", "p99,Q1,m")
+    with pytest.raises(DataError, match="one record in each 'quarter'"):
+        rp.release(adaptive, twice, tmp_path / "again", person_rule=RULE)

@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations, product
 from math import prod
 
 import numpy as np
@@ -44,6 +45,46 @@ def test_a_round_costs_what_the_plan_says(subset):
         assert max(moves) / (2 * gamma_squared) == step.measurement_rho
         # What the fit takes the noise for, of the contribution Ξ x / ∏ n_i.
         assert residual_variance(PLAN, number, subset) == gamma_squared / prod(shape) ** 2
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_no_records_of_a_person_in_a_panel_cost_a_round_more_than_it_says(most):
+    """Of up to `most` records in different periods; nor does one record more than is booked."""
+    budget = rp.Budget(rho="0.5", max_records_per_person=most, period="quarter")
+    domain = rp.Domain.from_sizes({"quarter": 3, "a": 2, "b": 3})
+    plan = adaptive_plan(rp.Workload.all_of_order(domain, 3), budget=budget, expected_records=5000)
+    assert rp.verify(plan).holds
+    cells = list(product(range(3), range(2), range(3)))
+    patterns = [
+        records
+        for count in range(1, most + 1)
+        for records in combinations(cells, count)
+        if len({quarter for quarter, *_ in records}) == count
+    ]
+    of_one, of_rounds = [], []
+    for subset in plan.candidates:
+        moved = {}
+        for records in patterns:
+            counts = np.zeros(domain.sizes, dtype=np.int64)
+            np.add.at(counts, tuple(np.array(records).T), 1)
+            margin = counts.sum(axis=tuple({0, 1, 2} - {*subset}))
+            answers = residual_answers(margin, subset, plan.first.closure)
+            moved[records] = int(np.sum(answers**2))
+        gamma_squared = adaptive_rounds.gamma_squared(plan, 0, subset)
+        of_rounds.append(max(moved.values()) / (2 * gamma_squared))
+        of_one.append(max(moved[one,] for one in cells) / (2 * gamma_squared))
+    step = plan.rounds[0]
+    assert max(of_rounds) == most**2 * step.measurement_rho
+    rounds_rho = sum(
+        one.n_tables
+        * (one.selection_rho + one.measurement_rho * max(of_one) / step.measurement_rho)
+        for one in plan.rounds
+    )
+    assert plan.record_rho == plan.first.record_rho + rounds_rho
+    # By the period noise is smaller than for people with any records.
+    of_any = rp.Budget(rho="0.5", max_records_per_person=most)
+    beside = adaptive_plan(plan.workload, budget=of_any, expected_records=5000)
+    assert residual_variance(plan, 0, (0, 1)) < residual_variance(beside, 0, (0, 1))
 
 
 def test_each_step_is_drawn_as_the_plan_says_and_written_before_the_next(monkeypatch):

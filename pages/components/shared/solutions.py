@@ -273,7 +273,8 @@ def query_solution(scenario: Scenario | None = None) -> QueryOptimum | None:
     budget = None
     if not OBJECTIVES[objective].is_homogeneous:
         budget = scenario.budget_to_solve("counts")
-    asked = objective, scenario.used_free_counts, budget, scenario.budget.replaces
+    neighbours = scenario.budget.replaces, scenario.budget.exact
+    asked = objective, scenario.used_free_counts, budget, *neighbours
     solutions: deque[tuple[tuple, QueryOptimum]] = st.session_state.setdefault(
         "query optima", deque(maxlen=MOST_LISTS)
     )

@@ -3,6 +3,8 @@
 A budget names the first as `area@LEVEL`.
 """
 
+from collections.abc import Collection
+
 import numpy as np
 
 from rpexplore.common.numbers import shown
@@ -16,6 +18,7 @@ from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
 from rpexplore.planning.mechanism.replacement import is_kept_by_all
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import table_from_text
+from rpexplore.workload.workload import Workload
 
 OF_AREAS = "area@"
 
@@ -36,7 +39,7 @@ def kept_in_areas(workload: AreaWorkload, budget: Budget) -> KeptInAreas | None:
     """What neighbours of a budget keep; None where they add or remove records.
 
     Raises:
-        PlanError: For a total that no table has, or one of tables of other than single values.
+        PlanError: For a total of tables of other than single values, or that is none.
     """
     if not budget.replaces:
         return None
@@ -51,18 +54,59 @@ def kept_in_areas(workload: AreaWorkload, budget: Budget) -> KeptInAreas | None:
     for total in budget.exact:
         level = _level_of(total, tree)
         if level is not None:
-            if not np.any(workload.kinds[tree.level_slice(level)] >= 0):
-                raise PlanError(
-                    f"The number of records of each {tree.levels[level]} is to be exact, and no "
-                    "table is asked for on that level; ask for one there, which has it."
-                )
             n_levels = max(n_levels, level + 1)
             continue
-        inside = _attributes_of(total, workload)
-        totals.add(tuple(index for index in inside if sizes[index] > 1))
+        # Of a total of other tables of the plan: what a table of the top area has of it.
+        own = [name for name in total if name in workload.domain]
+        if _is_in_top(own, workload):
+            inside = sorted(workload.domain.position(name) for name in own)
+            totals.add(tuple(index for index in inside if sizes[index] > 1))
     largest = [one for one in totals if not any(set(one) < set(other) for other in totals)]
     largest = tuple(sorted(one for one in largest if one))
     return KeptInAreas(n_levels, largest, exchanges=bool(budget.exact))
+
+
+def refuse_unheld(budget: Budget, tables: Workload | None, areas: AreaWorkload | None) -> None:
+    """Raise `PlanError` for an exact total that no table of a plan holds.
+
+    tables, areas: those of its parts
+    """
+    if budget.exact and tables is None and areas is None:
+        raise PlanError(
+            f"Exact totals ({budget.exact_text}) are tables that a release holds as they are, and "
+            "this plan has no tables; ask for these totals as tables beside the own counts."
+        )
+    for total in budget.exact:
+        level = None if areas is None else _level_of(total, areas.tree)
+        if areas is not None and level is not None:
+            if not np.any(areas.kinds[areas.tree.level_slice(level)] >= 0):
+                raise PlanError(
+                    f"The number of records of each {areas.tree.levels[level]} is to be exact, and "
+                    "no table is asked for on that level; ask for one there, which has it."
+                )
+            continue
+        of_tables = () if tables is None else tables.tables
+        if any(set(total) <= set(table) for table in of_tables):
+            continue
+        if areas is not None and _is_in_top(total, areas):
+            continue
+        known = {*(tables.domain.names if tables else ()), *(areas.domain.names if areas else ())}
+        unknown = [name for name in total if name not in known]
+        if areas is not None:
+            levels = [f"{OF_AREAS}{level}" for level in areas.tree.levels]
+            reason = (
+                f"there is no attribute {shown(unknown[0])!r}; areas are written as "
+                f"{joined(levels, ' or ')}"
+                if unknown
+                else f"no table of the level {areas.tree.levels[0]} has it; ask for that table "
+                "there"
+            )
+            raise PlanError(f"The total of {' × '.join(total)} is to be exact, and {reason}.")
+        reason = f"there is no attribute {shown(unknown[0])!r}" if unknown else "no table has it"
+        raise PlanError(
+            f"The total of {' × '.join(total)} is to be exact, and {reason}; ask for that "
+            "table, or for a larger one that it is a margin of."
+        )
 
 
 def _level_of(total: tuple[str, ...], tree: AreaTree) -> int | None:
@@ -85,21 +129,11 @@ def _level_of(total: tuple[str, ...], tree: AreaTree) -> int | None:
     return tree.levels.index(level)
 
 
-def _attributes_of(total: tuple[str, ...], workload: AreaWorkload) -> tuple[int, ...]:
-    """The indices of the attributes of a total of the top area, which a table there must have."""
-    domain, kind = workload.domain, int(workload.kinds[0])
-    unknown = [name for name in total if name not in domain]
+def _is_in_top(names: Collection[str], workload: AreaWorkload) -> bool:
+    """Whether a table of the top area has these attributes."""
+    kind = int(workload.kinds[0])
     top = [] if kind < 0 else workload.workloads[kind].tables
-    if unknown or not any(set(total) <= set(table) for table in top):
-        levels = [f"{OF_AREAS}{level}" for level in workload.tree.levels]
-        reason = (
-            f"there is no attribute {shown(unknown[0])!r}; areas are written as "
-            f"{joined(levels, ' or ')}"
-            if unknown
-            else f"no table of the level {workload.tree.levels[0]} has it; ask for that table there"
-        )
-        raise PlanError(f"The total of {' × '.join(total)} is to be exact, and {reason}.")
-    return tuple(sorted(domain.position(name) for name in total))
+    return any(set(names) <= set(table) for table in top)
 
 
 def refuse_unprotected_in_areas(workload: AreaWorkload, closure: Closure) -> None:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from rpexplore.common.numbers import shown
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.replacement import Totals, is_exact, is_kept_by_all
@@ -11,23 +10,15 @@ from rpexplore.workload.workload import Workload
 
 
 def exact_totals(workload: Workload, budget: Budget) -> Totals:
-    """The attributes with several values of each exact total of a budget, as their indices.
+    """What each exact total of a budget has of the attributes with several values, as indices.
 
-    Raises `PlanError` for a total that no table holds.
+    Of a total that another part of the plan holds that may be some of its attributes, or none:
+    neighbours that keep the total keep what is left of it. Then more changes are charged than
+    these neighbours make.
     """
     names, sizes, totals = workload.domain.names, workload.domain.sizes, []
     for total in budget.exact:
-        unknown = [name for name in total if name not in names]
         wanted = {names.index(name) for name in total if name in names}
-        within = (wanted <= set(workload.attribute_indices(row)) for row in range(len(workload)))
-        if unknown or not any(within):
-            reason = (
-                f"there is no attribute {shown(unknown[0])!r}" if unknown else "no table has it"
-            )
-            raise PlanError(
-                f"The total of {' × '.join(total)} is to be exact, and {reason}; ask for that "
-                "table, or for a larger one that it is a margin of."
-            )
         totals.append(tuple(sorted(index for index in wanted if sizes[index] > 1)))
     return tuple(
         sorted({one for one in totals if not any(set(one) < set(other) for other in totals)})

@@ -100,7 +100,12 @@ class Replacement:
         """
         exact = closure.exact_totals if exact is None else exact
         if exact:
-            return _first_moves(groups, exact)
+            moves = _first_moves(groups, exact)
+            tells = np.any(moves.cost_factors(closure) > 0, axis=1)
+            if not np.any(tells):
+                return moves
+            # A change that no table shows has no price.
+            return replace(moves, prices=np.where(tells, moves.prices, 0.0)).priced
         every = [len(group) for group in groups]
         rows = [every]
         for number, group in enumerate(groups):
@@ -449,6 +454,9 @@ def _first_moves(groups: tuple[tuple[int, ...], ...], exact: Totals) -> Replacem
         free = np.where(is_free, sizes, 0)
         half = np.where(is_free, (sizes + 1) // 2, 0)
         counts, others = [free, sizes - free], [none, free]
+        if np.all(is_free):  # of totals of other parts of a plan
+            first = half if np.any(half < free) else np.where(np.arange(len(sizes)) % 2, 0, free)
+            counts[1], others[1] = first, free - first
         if np.any(half < free):
             counts, others = [half, *counts], [none, *others]
     else:

@@ -235,8 +235,15 @@ def _exact_margins(
 ) -> list[ExactMargin]:
     """The exact totals that records can have, which are none for another number of records."""
     domain, margins = estimates.domain, []
-    for names in estimates.spent.exact:
-        table = tuple(sorted(map(domain.position, names)))
+    totals = [
+        {domain.position(name) for name in names if name in domain}
+        for names in estimates.spent.exact
+    ]
+    # Of a total that another part of the release holds: what these tables have of it.
+    within = {tuple(sorted(total & {*table})) for total in totals for table in estimates.tables}
+    for table in sorted(within - {()}):
+        if any(set(table) < set(other) for other in within):
+            continue
         counts = np.rint(smooth_counts(estimates, estimates.contributions, table)).astype(np.int64)
         if counts.sum() == n_records:
             margins.append(ExactMargin(tuple(map(attributes.index, table)), counts))
