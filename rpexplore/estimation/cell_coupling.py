@@ -1,6 +1,6 @@
 """How the cells of all maximal tables depend on each other: M D K Mᵀ as products with ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -12,7 +12,10 @@ from rpexplore.estimation.table_map import TableMap, subsets
 # Without strategies, a table's own contribution is the table less its means over any of its axes,
 # with signs: Σ_{C⊆T} (−1)^|T∖C| (mean over T∖C, spread). So tables exchange nothing but totals over
 # their axes, which are products with sparse matrices of ones: for many small tables several times
-# as fast as some calls for each of them.
+# as fast as some calls for each of them. For large tables they are sums along the axes of arrays,
+# which take a third of the time and no memory for where the ones are.
+
+_LARGE = 1 << 13  # cells of a table, on average: there both ways take as long
 
 
 _Part = tuple[AttributeIndices, AttributeIndices]
@@ -28,14 +31,16 @@ class CellCoupling:
     def __init__(self, tables: TableMap, factors: Mapping[AttributeIndices, float]) -> None:
         """factors: D, of every set of the family"""
         self._map = tables
-        whole = [(table, table) for table in tables.tables]
-        shared = [(subset, subset) for subset in _not_maximal(tables)]
+        self._whole = whole = [(table, table) for table in tables.tables]
+        self._not_maximal = shared = [(subset, subset) for subset in _not_maximal(tables)]
         # Totals of tables over one axis; over one and more; and of all that is not maximal.
         faces = [(table, face) for table in tables.tables for face in _faces(table)]
         parts = [(table, part) for table in tables.tables for part in subsets(table)]
         parts = [(table, part) for table, part in parts if part != table]
         within = [(subset, part) for subset, _ in shared for part in subsets(subset)]
-        self._of_faces = self._ones(faces, [(table, table) for table, _ in faces], whole)
+        self._of_faces = None
+        if sum(map(tables.cells, tables.tables)) < _LARGE * len(whole):
+            self._of_faces = self._ones(faces, [(table, table) for table, _ in faces], whole)
         self._of_parts = self._ones(parts, [_face_with(*part) for part in parts], faces)
         self._of_within = self._ones(within, [(subset, subset) for subset, _ in within], shared)
         # Where each cell of the parts is among those of what tables share.
@@ -43,12 +48,18 @@ class CellCoupling:
         self._shared_cells = np.concatenate(
             [np.arange(tables.cells(part)) + starts[part, part] for _, part in parts]
         )
-        self._own = self._for_cells(whole, [factors[table] for table, _ in whole])
-        self._shared = self._for_cells(shared, [factors[subset] for subset, _ in shared])
-        means = self._signed_means(parts)
-        self._mean = np.abs(means)
-        self._own_means = means * self._for_cells(parts, [factors[table] for table, _ in parts])
+        self._parts, self._means = parts, self._signed_means(parts)
+        self._mean = np.abs(self._means)
         self._means_within = self._signed_means(within)
+        self.weigh(factors)
+
+    def weigh(self, factors: Mapping[AttributeIndices, float]) -> None:
+        """Take other factors D."""
+        self._own, self._shared, own_of_parts = (
+            self._for_cells(parts, [factors[source] for source, _ in parts])
+            for parts in (self._whole, self._not_maximal, self._parts)
+        )
+        self._own_means = self._means * own_of_parts
 
     @staticmethod
     def entries(tables: TableMap) -> int:
@@ -61,12 +72,46 @@ class CellCoupling:
 
     def of(self, values: np.ndarray) -> np.ndarray:
         """M D K Mᵀ values; both float64[cells], of all maximal tables in the order of the map."""
-        parts = self._of_parts.T @ (self._of_faces.T @ values)
+        parts = self._of_parts.T @ self._faces(values)
         shared = np.bincount(self._shared_cells, parts * self._mean, len(self._shared))
         centred = self._of_within @ (self._means_within * (self._of_within.T @ shared))
         parts *= self._own_means
         parts += (self._shared * centred)[self._shared_cells] * self._mean
-        return self._own * values + self._of_faces @ (self._of_parts @ parts)
+        result = self._own * values
+        self._add_spread(self._of_parts @ parts, result)
+        return result
+
+    def _faces(self, values: np.ndarray) -> np.ndarray:
+        """The totals of each maximal table over each of its axes."""
+        if self._of_faces is not None:
+            return self._of_faces.T @ values
+        faces = [
+            cells.sum(axis=axis).ravel()
+            for cells in self._by_table(values)
+            for axis in range(cells.ndim)
+        ]
+        return np.concatenate(faces)
+
+    def _add_spread(self, faces: np.ndarray, values: np.ndarray) -> None:
+        """Add to each cell the numbers of the totals it is counted in, in place."""
+        if self._of_faces is not None:
+            values += self._of_faces @ faces
+            return
+        start = 0
+        for cells in self._by_table(values):
+            for axis, size in enumerate(cells.shape):
+                stop = start + cells.size // size
+                kept = (*cells.shape[:axis], 1, *cells.shape[axis + 1 :])
+                cells += faces[start:stop].reshape(kept)
+                start = stop
+
+    def _by_table(self, values: np.ndarray) -> Iterator[np.ndarray]:
+        """The cells of each maximal table, one axis an attribute: views of the values."""
+        start = 0
+        for table in self._map.tables:
+            stop = start + self._map.cells(table)
+            yield values[start:stop].reshape(self._map.sizes[list(table)])
+            start = stop
 
     def _signed_means(self, parts: Sequence[_Part]) -> np.ndarray:
         """What makes of totals the means that a table's own contribution consists of."""

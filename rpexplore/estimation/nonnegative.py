@@ -46,6 +46,9 @@ _PENALTY, _RELAXATION = 12.0, 1.6
 # Once a check raises the lower bound by less than this part of what is left to the upper one, the
 # penalty is multiplied by this, once: the multipliers are as good as found, tables are not.
 _SETTLED, _PENALTY_FACTOR = 0.05, 4.0
+# At the first check it is raised to the balance of multipliers and cells, if that is so many times
+# as much: tables of many cells and few records are mostly 0, and their multipliers long.
+_UNBALANCED = 2.0
 _ROUNDS_BETWEEN_CHECKS = 20
 # How many steps are extrapolated from, and the part of their squared lengths that keeps this
 # well-conditioned: 3 to 10 were tried on tables of 10^4 to 10^6 cells. After so many rounds nothing
@@ -162,6 +165,7 @@ class _Search:
         self._values = dict(self._cells) if tables.strategies else None
         # All cells as one array, where the step is a product with sparse matrices.
         self._all_cells: np.ndarray | None = None
+        self._coupling: CellCoupling | None = None
         self._extrapolation: _Extrapolation | None = None
         self._all_fixed: np.ndarray | None = None
         # Contributions of all possible records, each counted alike.
@@ -175,7 +179,7 @@ class _Search:
                     self._even[subset] = tables.decomposed(subset, shares)
             except DomainError as error:
                 raise ReleaseError(str(error)) from None
-        self._lower, self._evenly = 0.0, _FIRST_EVENLY
+        self._lower, self._evenly, self._is_raised = 0.0, _FIRST_EVENLY, False
         self.rounds, self.gap = 0, 1.0
 
     def begin(self) -> None:
@@ -213,18 +217,19 @@ class _Search:
         for subset in self._kept:
             factors[subset], start[subset] = 0.0, self._given[subset]
         self._start = np.concatenate([cells.ravel() for cells in self._tables(start).values()])
-        self._coupling = CellCoupling(
-            self._map, {subset: penalty * factor for subset, factor in factors.items()}
-        )
+        coupled = {subset: penalty * factor for subset, factor in factors.items()}
+        if self._coupling is None:
+            self._coupling = CellCoupling(self._map, coupled)
+        self._coupling.weigh(coupled)
 
-    def _raise_penalty(self) -> None:
+    def _raise_penalty(self, factor: float) -> None:
         """Multiply the penalty, with the multipliers as they are."""
         for table, cells in self._cells.items():
             multipliers = cells < 0
             if table in self._fixed:
                 multipliers |= self._fixed[table]
-            np.divide(cells, _PENALTY_FACTOR, out=cells, where=multipliers)
-        self._weigh(_PENALTY * _PENALTY_FACTOR)
+            np.divide(cells, factor, out=cells, where=multipliers)
+        self._weigh(self._weight * factor)
         if self._extrapolation is not None:
             self._extrapolation.forget()
 
@@ -241,7 +246,7 @@ class _Search:
     def step(self) -> None:
         """One round: the contributions nearest to what the tables should be, then x."""
         self.rounds += 1
-        if self._all_cells is not None:
+        if self._all_cells is not None and self._coupling is not None:
             wanted, cells = _sides(self._all_cells, self._all_fixed)
             values = self._start + self._coupling.of(wanted)
             self._all_cells += _RELAXATION * (values - cells)
@@ -250,14 +255,7 @@ class _Search:
                     self._extrapolation = _Extrapolation(self._all_cells)
                 self._extrapolation.of(self._all_cells)
             return
-        pull = self._pulled_back(self._wanted)
-        for subset, values in pull.items():
-            curvature = self._curvature[subset]
-            minimum = 2 * self._given[subset] + self._map.shaped(subset, values)
-            if self._values is not None:
-                minimum += curvature * self._contributions[subset]
-            self._contributions[subset] = minimum / (2 + curvature)
-        self._contributions |= self._unchanged
+        self._contributions = self._nearest()
         for table, values in self._map.of_tables(
             lambda subset: self._map.table(subset, self._contributions)
         ):
@@ -266,6 +264,18 @@ class _Search:
             cells += _RELAXATION * (values - _sides(cells, self._fixed.get(table))[1])
             if self._values is not None:
                 self._values[table] = values
+
+    def _nearest(self) -> dict[AttributeIndices, np.ndarray]:
+        """The contributions nearest to those given and to what the tables should be."""
+        nearest = dict(self._unchanged)
+        for subset, values in self._pulled_back(self._wanted).items():
+            if subset not in self._kept:
+                curvature = self._curvature[subset]
+                minimum = 2 * self._given[subset] + self._map.shaped(subset, values)
+                if self._values is not None:
+                    minimum += curvature * self._contributions[subset]
+                nearest[subset] = minimum / (2 + curvature)
+        return nearest
 
     @property
     def _unchanged(self) -> ContributionArrays:
@@ -296,21 +306,58 @@ class _Search:
         )
         lower = self._lower
         self._lower = max(lower, -float(twice) / 2)
-        del pull
-        is_limited = bool(self._fixed) or self._has_totals
-        raised = self._raised_where_possible(near) if is_limited else self._raised(near)
-        result = self._result(raised)
-        if result.gap <= goal and not is_limited:
+        del pull, near
+        feasible = self._feasible()
+        result = self._result(feasible)
+        if result.gap <= goal and not self._fixed and not self._has_totals:
             # The same again, with no cell below 0 by rounding either.
-            result = self._result(without_rounding(self._map, raised, self._given[()]))
+            result = self._result(without_rounding(self._map, feasible, self._given[()]))
         self.gap = min(self.gap, result.gap)
         if result.gap <= goal:
             return result
         left = result.distance - self._distance_before - self._lower
         is_settled = self._lower - lower < _SETTLED * left
-        if is_settled and lower > 0 and self._weight == _PENALTY:
-            self._raise_penalty()
+        if self.rounds == _ROUNDS_BETWEEN_CHECKS:
+            balanced = self._balanced_penalty()
+            if balanced > _UNBALANCED * self._weight:
+                self._raise_penalty(balanced / self._weight)
+        elif is_settled and lower > 0 and not self._is_raised:
+            self._is_raised = True
+            self._raise_penalty(_PENALTY_FACTOR)
         return None
+
+    def _balanced_penalty(self) -> float:
+        """The penalty with which multipliers are as long as the cells they go with."""
+        lengths = np.zeros(2)  # squared, of the cells y and of the multipliers
+        for table, cells in self._cells.items():
+            wanted, values = _sides(cells, self._fixed.get(table))
+            multipliers = (values - wanted) * sqrt(self._penalty[table] / self._weight)
+            lengths += float(np.vdot(values, values)), float(np.vdot(multipliers, multipliers))
+        return self._weight * sqrt(lengths[1] / lengths[0]) if lengths[0] else 0.0
+
+    def _feasible(self) -> dict[AttributeIndices, np.ndarray]:
+        """Contributions near to the optimum with no negative cell, and the total as given."""
+        if len(self._map.tables) == 1 and not self._has_totals:
+            # The cells y of one table need not agree with others, and only be scaled to the total.
+            (table,) = self._map.tables
+            _, cells = _sides(self._cells[table], self._fixed.get(table))
+            n_records = float(cells.sum())
+            if n_records > 0:
+                cells *= float(self._given[()]) / n_records
+                found = {
+                    subset: self._map.decomposed(subset, self._totals(table, subset, cells))
+                    for subset in self._map.family
+                }
+                return found | self._unchanged  # the total, without rounding
+        near = self._nearest()
+        is_limited = bool(self._fixed) or self._has_totals
+        return self._raised_where_possible(near) if is_limited else self._raised(near)
+
+    @staticmethod
+    def _totals(table: AttributeIndices, subset: AttributeIndices, cells: np.ndarray) -> np.ndarray:
+        """The cells of a table added up over all attributes that a subset does not have."""
+        others = tuple(axis for axis, index in enumerate(table) if index not in subset)
+        return cells.sum(axis=others)
 
     def _raised(self, near: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
         """Contributions near to these, with the total as given and no negative cell.

@@ -18,12 +18,16 @@ import pyarrow.parquet
 from rpexplore.common.processes import Progress, in_order, part_of_progress
 from rpexplore.common.text import rounded
 from rpexplore.data.source import Counts
-from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.domain.result_schema import ADAPTIVE, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.planning.adaptive import AdaptivePlan
-from rpexplore.planning.mechanism.reconstruction import Where, query_attributes
+from rpexplore.planning.mechanism.reconstruction import (
+    Where,
+    impossible_answers,
+    query_attributes,
+)
 from rpexplore.releases import adaptive_rounds, measurement
 from rpexplore.releases.adaptive_rounds import (
     MeasuredSoFar,
@@ -35,23 +39,28 @@ from rpexplore.releases.adaptive_rounds import (
     tables_of,
 )
 from rpexplore.releases.error_bounds import bounds_of_tables
-from rpexplore.releases.finished_release import PartRelease, WrittenPart
+from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
 from rpexplore.releases.items import Item
-from rpexplore.releases.manifest import TableFiles, file_entry
+from rpexplore.releases.manifest import TableFiles, file_entry, in_release
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
+from rpexplore.releases.packed_tables import (
+    PACKED,
+    Figures,
+    PackedTables,
+    bytes_of_tables,
+    packed_tables,
+    rows_of_packed,
+    write_packed,
+)
 from rpexplore.releases.readme import adaptive_readme
 from rpexplore.releases.residual_files import StoredResiduals, residual_files, write_residuals
 from rpexplore.releases.table_cells import (
-    BYTES_PER_CELL,
-    BYTES_PER_CELL_IN_PARQUET,
-    BYTES_PER_TABLE,
-    Labels,
+    TABLES,
     check_schema,
     csv_decimals,
     files_of_tables,
     for_csv,
-    label_columns,
     not_what_was_written,
     pieces_of_cells,
     read_columns,
@@ -59,12 +68,15 @@ from rpexplore.releases.table_cells import (
     table_path,
     write_table,
 )
+from rpexplore.releases.table_release import LabelsOfBases
 
 # ---- Adaptive tables of a release: what is counted, measured and written, and their folder
 # `rounds`.
 #
 # tables/NNNN_age_sex.*   each estimated table as Parquet and CSV, one row a cell; of a run that
 #                         wants Parquet only, without CSV
+# tables.parquet          instead of these, small tables where there are more than 100
+#                         (`packed_tables`), unless the run wants a file for each
 # bounds.csv, .parquet    one row a table: whether all of it was measured, and how far all its
 #                         estimates together are from the true counts at most
 # residuals.parquet       what the first plan measured, as in a release of tables
@@ -83,7 +95,13 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
     def files_of(cls, plan: AdaptivePlan, listed: Collection[str]) -> TableFiles:
         others = (*residual_files(plan.first.closure), ROUNDS)
         bounds = (f"{BOUNDS}.parquet", f"{BOUNDS}.csv")
-        return files_of_tables(plan.workload.tables) | dict.fromkeys((*others, *bounds))
+        in_files = in_release(cls.kind, PACKED) not in listed
+        packed = packed_tables(plan.workload, file_per_table=in_files)
+        return (
+            ({PACKED: None} if len(packed) else {})
+            | files_of_tables(plan.workload.tables, TABLES, _others(plan, packed))
+            | dict.fromkeys((*others, *bounds))
+        )
 
     @property
     def domain(self) -> Domain:
@@ -132,10 +150,11 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
     @cached_property
     def items(self) -> Sequence[Item]:
         cells, bounds = self.plan.workload.exact_cells, self.describe_bounds()
-        return [
-            Item.of_table(place, names, int(cells[place]), partial(self.cells, place), bound)
-            for place, (names, bound) in enumerate(zip(self.table_names, bounds, strict=True))
-        ]
+        items = []
+        for place, (names, bound) in enumerate(zip(self.table_names, bounds, strict=True)):
+            item = Item.of_table(place, names, int(cells[place]), partial(self.cells, place), bound)
+            items.append(item.in_one_file(place) if place in self._packed else item)
+        return items
 
     @property
     def adding_up(self) -> str:
@@ -199,11 +218,35 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
     def cells(self, position: int) -> pa.Table:
         """The table at a position of the workload, one row a cell."""
         workload = self.plan.workload
+        if position in self._packed:
+            bases = workload.attribute_basis_index[position, : workload.orders[position]].tolist()
+            return rows_of_packed(
+                [self._labels.of(basis) for basis in bases],
+                [workload.n_queries[basis] for basis in bases],
+                *self._packed.figures(position),
+                impossible_answers(self.domain, workload.attribute_indices(position)),
+                ADAPTIVE,
+                LABEL,
+            )
         n_rows = int(workload.exact_cells[position])
         path = self.checked / f"{table_path(position, workload.tables[position])}.parquet"
         return read_rows(path, ADAPTIVE, n_rows)
 
     counts = table
+
+    @cached_property
+    def _packed(self) -> PackedTables:
+        """The tables that are in one file, if there are any."""
+        workload = self.plan.workload
+        path = in_release(self.kind, PACKED)
+        listed = any(entry["path"] == path for entry in self.manifest["files"])
+        packed = packed_tables(workload, file_per_table=not listed)
+        sizes = np.array([int(workload.exact_cells[table]) for table in packed.tolist()], int)
+        return PackedTables(self.folder / PACKED, packed, sizes, ADAPTIVE[:2])
+
+    @cached_property
+    def _labels(self) -> LabelsOfBases:
+        return LabelsOfBases(self.plan.workload)
 
     def measured_tables(self) -> "AdaptiveRelease":
         return self
@@ -263,11 +306,12 @@ class AdaptiveSteps:
     drawn_share: ClassVar[float] = 0.6
 
     def n_bytes(self, *, parquet_only: bool, file_per_table: bool = False) -> float:
-        per_cell = BYTES_PER_CELL_IN_PARQUET if parquet_only else BYTES_PER_CELL
+        of_tables = bytes_of_tables(
+            self.plan.workload, parquet_only=parquet_only, file_per_table=file_per_table
+        )
         n_measured = float(np.sum(measurement.measured_cells(self.plan.first.closure)))
         n_measured += self.n_in_rounds
-        n_bytes = per_cell * float(np.sum(self.plan.workload.cells)) + 16.0 * n_measured
-        return n_bytes + BYTES_PER_TABLE * len(self.plan.workload)
+        return float(np.sum(of_tables)) + 16.0 * n_measured
 
     @property
     def parts(self) -> Sequence[Part]:
@@ -320,7 +364,8 @@ class AdaptiveSteps:
     ) -> WrittenPart:
         writer = AdaptiveWriter(self.plan, folder, measured, note)
         files, outcomes = writer.write(on_progress)
-        return WrittenPart(adaptive_readme(self.plan, note, outcomes), files)
+        readme = adaptive_readme(self.plan, note, outcomes, n_packed=len(writer.packed))
+        return WrittenPart(readme, files)
 
 
 # ---- The files of an adaptive release, from what was measured.
@@ -340,6 +385,11 @@ _FIT_SHARE = 0.5  # of the writing
 LEAST_ERROR = 1e-3  # for the decimals of CSV files: a model may be sure of a cell
 
 
+def _others(plan: AdaptivePlan, packed: np.ndarray) -> list[int]:
+    """The tables that have files of their own."""
+    return np.setdiff1d(np.arange(len(plan.workload)), packed).tolist()
+
+
 class AdaptiveWriter:
     """Writes the parts of a release, from its measurements, into a folder not finished yet."""
 
@@ -350,15 +400,15 @@ class AdaptiveWriter:
         self._file = MeasuredFile(measured, plan.first.closure)
         first_end = int(self._file.starts[-1])
         self._outcomes = read_outcomes(plan, measured.read(first_end))
+        self._labels = LabelsOfBases(plan.workload)
+        self.packed = packed_tables(plan.workload, file_per_table=note.file_per_table)
 
     def write(
         self, on_progress: Progress
     ) -> tuple[list[Mapping[str, Any]], Sequence[RoundOutcome]]:
         """Write all files but plan, README and manifest; their entries, and what rounds did."""
         plan, folder, note = self._plan, self._folder, self._note
-        (folder / "tables").mkdir(exist_ok=True)
         first = all_of(self._file)
-        tables = [plan.workload.attribute_indices(place) for place in range(len(plan.workload))]
         several = tables_of(plan)
         fit = MeasuredSoFar.of(plan, first, self._outcomes).fit(
             downward_closed(several), part_of_progress(on_progress, 0.0, _FIT_SHARE / 2)
@@ -382,7 +432,7 @@ class AdaptiveWriter:
             as_csv = for_csv(rows, escape_formulas=note.escape_formulas)
             pyarrow.csv.write_csv(as_csv, folder / f"{BOUNDS}.csv")
             files.append(file_entry(folder, f"{BOUNDS}.csv"))
-        files += self._tables(tables, fit, part_of_progress(on_progress, _FIT_SHARE, 1.0))
+        files += self._tables(fit, part_of_progress(on_progress, _FIT_SHARE, 1.0))
         return files, self._outcomes
 
     def _residuals(self) -> Iterator[Mapping[str, Any]]:
@@ -413,37 +463,49 @@ class AdaptiveWriter:
         pyarrow.parquet.write_table(rows, self._folder / ROUNDS)
         return file_entry(self._folder, ROUNDS)
 
-    def _tables(
-        self, tables: Sequence[AttributeIndices], fit: SmoothTables, on_progress: Progress
-    ) -> list[Mapping[str, Any]]:
+    def _tables(self, fit: SmoothTables, on_progress: Progress) -> list[Mapping[str, Any]]:
+        workload, files = self._plan.workload, []
+        n_cells = float(np.sum(workload.cells))
+
+        def figures_of(position: int) -> Figures:
+            indices = workload.attribute_indices(position)
+            impossible = impossible_answers(self._plan.domain, indices)
+            return (fit.table(indices), fit.standard_errors(indices)), impossible
+
         def write(position: int) -> list[dict[str, Any]]:
-            indices = tables[position]
-            values, errors = fit.table(indices), fit.standard_errors(indices)
-            labels = [self._labels[index] for index in indices]
+            (values, errors), impossible = figures_of(position)
+            bases = workload.attribute_basis_index[position, : values.ndim].tolist()
+            labels = [self._labels.of(basis) for basis in bases]
             # Cells that can have no record are known without error.
             least = errors.min(initial=errors.max(), where=errors > 0)
             return write_table(
                 self._folder,
                 position,
-                self._plan.workload.tables[position],
-                pieces_of_cells(labels, values, errors**2, ADAPTIVE, LABEL),
+                workload.tables[position],
+                pieces_of_cells(labels, values, errors**2, ADAPTIVE, LABEL, impossible),
                 decimals=csv_decimals(max(least, LEAST_ERROR), values.max()),
                 escape_formulas=self._note.escape_formulas,
                 with_csv=not self._note.parquet_only,
             )
 
-        files = []
-        with closing(in_order(write, range(len(tables)))) as written:
-            for position, entries in enumerate(written):
+        n_written = 0.0
+        if len(self.packed):
+            path, labels_of = self._folder / PACKED, self._labels.of
+            for n_written in write_packed(
+                path, workload, self.packed, labels_of, figures_of, figures=ADAPTIVE[:2]
+            ):
+                on_progress(WRITING, n_written / n_cells)
+            files.append(file_entry(self._folder, PACKED))
+        others = _others(self._plan, self.packed)
+        if others:
+            (self._folder / TABLES).mkdir(exist_ok=True)
+        with closing(in_order(write, others)) as written:
+            for number, (position, entries) in enumerate(zip(others, written, strict=True)):
                 files += entries
-                if position % 16 == 0:
-                    on_progress("Writing the release", position / len(tables))
+                n_written += workload.cells[position]
+                if number % 16 == 0:
+                    on_progress(WRITING, n_written / n_cells)
         return files
-
-    @cached_property
-    def _labels(self) -> dict[int, Labels]:
-        domain = self._plan.domain
-        return {index: label_columns(domain.attributes[index]) for index in range(len(domain))}
 
 
 def all_of(first: MeasuredFile) -> list[np.ndarray]:

@@ -321,10 +321,15 @@ def rows_of_packed(
     values: np.ndarray,
     errors: np.ndarray,
     impossible: np.ndarray | None,
+    figures: Sequence[Column] = RELEASED,
+    note: str = "",
 ) -> pa.Table:
-    """The rows of a table from its figures, as files of single tables have them."""
-    figures = RELEASED if impossible is None else (*RELEASED, NOTE)
-    arrays = arrays_of_figures(figures, values, errors)
+    """The rows of a table from its figures, as files of single tables have them.
+
+    note: what was done to all values, if one of the figures is for that
+    """
+    figures = figures if impossible is None else (*figures, NOTE)
+    arrays = arrays_of_figures(figures, values, errors, note)
     if impossible is not None:
         arrays[-1] = notes_of(impossible.ravel())
     return rows_of_arrays(labels, shape, arrays, figures)

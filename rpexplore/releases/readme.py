@@ -117,15 +117,18 @@ def area_readme(plan: AreaPlan, example: str) -> str:
 
 
 def adaptive_readme(
-    plan: AdaptivePlan, note: MeasurementNote, outcomes: Sequence[RoundOutcome]
+    plan: AdaptivePlan, note: MeasurementNote, outcomes: Sequence[RoundOutcome], *, n_packed: int
 ) -> str:
-    """What the README.md says of adaptive tables."""
+    """What the README.md says of adaptive tables; n_packed: how many of them are in one file."""
     n_selected = sum(len(outcome.measured) for outcome in outcomes)
     n_lost = sum(not outcome.measured for outcome in outcomes)
     return _render(
         "adaptive.md.j2",
         plan,
         parquet_only=note.parquet_only,
+        n_packed=n_packed,
+        has_others=n_packed < len(plan.workload),
+        largest_packed=MOST_CELLS,
         n_selected=plural(n_selected, "table"),
         n_rounds=plural(len(outcomes), "round"),
         n_lost=plural(n_lost, "round") if n_lost else "",

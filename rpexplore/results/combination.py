@@ -40,6 +40,7 @@ from rpexplore.releases.manifest import (
 from rpexplore.releases.packed_tables import (
     MOST_CELLS,
     PACKED,
+    bytes_of_tables,
     packed_tables,
     write_packed,
 )
@@ -342,9 +343,10 @@ def write_combined(
     areas: Any
     counts: Any
     tables, areas, counts = (combined.part(kind) for kind in ("tables", *_MAKERS))
-    check_room(
-        sum(BYTES_PER_CELL * part.n_cells for part in (tables, areas) if part is not None), output
-    )
+    n_bytes = 0.0 if areas is None else BYTES_PER_CELL * areas.n_cells
+    if tables is not None:
+        n_bytes += float(np.sum(bytes_of_tables(tables.workload, file_per_table=file_per_table)))
+    check_room(n_bytes, output)
     with new_tables_folder(output) as folder:
         files, n_packed = [], 0
         if tables is not None:

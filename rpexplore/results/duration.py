@@ -21,7 +21,7 @@ from rpexplore.results.unbiased import Estimates
 # ---- How long post-processing takes on this machine: in words, beforehand, and roughly.
 
 
-# The search for nonnegative tables takes 20 rounds where few counts are near 0, and 180 for the
+# The search for nonnegative tables takes 20 rounds where few counts are near 0, and 140 for the
 # 3-way tables of the sample data at ε = 0.1.
 _ROUNDS = 100
 # Measured with tables of the sample data on two cores.

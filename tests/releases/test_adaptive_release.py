@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.numbers import normal_quantile
+from rpexplore.domain.result_schema import IMPOSSIBLE_NOTE
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.planning.adaptive import adaptive_plan
+from rpexplore.releases import packed_tables
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.adaptive_rounds import downward_closed, read_outcomes, tables_of
 from rpexplore.releases.release import can_be_resumed, release, resume
@@ -33,7 +36,14 @@ def data(tmp_path) -> Path:
     return path
 
 
-def test_rows_that_no_record_can_be_in_are_0_without_error(data, tmp_path):
+@pytest.fixture(params=["a file for each table", "one file"])
+def in_one_file(request, monkeypatch) -> bool:
+    if request.param == "one file":
+        monkeypatch.setattr(packed_tables, "MOST_FILES", 1)
+    return request.param == "one file"
+
+
+def test_rows_that_no_record_can_be_in_are_0_without_error(data, tmp_path, in_one_file):
     """No one of sex m is 3 to 5 years old: in the table of three attributes, too."""
     domain = rp.Domain(DOMAIN.attributes, ({"sex": "m", "age": "3..5"},))
     workload = rp.Workload.of(domain, [("sex", "age", "region"), ("sex", "age")])
@@ -44,6 +54,7 @@ def test_rows_that_no_record_can_be_in_are_0_without_error(data, tmp_path):
     assert (small[4, 2:6] == 0).all()
     table = done.table("sex", "age", "region")
     assert (table.loc[16:19, ["value", "model_error"]].to_numpy() == 0).all()
+    assert list(np.flatnonzero(table["note"] == IMPOSSIBLE_NOTE)) == [16, 17, 18, 19]
     sums = table["value"].to_numpy().reshape(2, 3, 4).sum(axis=2).ravel()
     assert sums == pytest.approx(small[:, 2].astype(float))
 
@@ -56,9 +67,12 @@ def measured_numbers(output: Path) -> bytes:
     return (folder / "measured.int64").read_bytes()[: 8 * n_measured]
 
 
-def test_tables_are_the_fit_of_what_was_measured(data, output):
+def test_tables_are_the_fit_of_what_was_measured(data, output, in_one_file):
     release(PLAN, data, output)
     loaded = AdaptiveRelease.load(output)
+    assert (output / "rounds" / "tables.parquet").exists() == in_one_file
+    assert (output / "rounds" / "tables").exists() != in_one_file
+    assert {item.number for item in loaded.items} == ({0, 1, 2} if in_one_file else {None})
     assert len(loaded.selections) == N_SELECTED
     fit = loaded.measured.fit(downward_closed(tables_of(PLAN)))
     for names in loaded.table_names:
@@ -67,6 +81,10 @@ def test_tables_are_the_fit_of_what_was_measured(data, output):
         assert np.array_equal(table["value"], fit.table(indices).ravel())
         assert np.all(table["value"] >= 0)
         assert np.all(table["value_is"] == loaded.label)
+        errors = fit.standard_errors(indices).ravel()
+        np.testing.assert_allclose(table["model_error"], errors, rtol=1e-15)
+        margin = normal_quantile(0.95) * errors
+        np.testing.assert_allclose(table["upper_95"], table["value"] + margin)
     total = loaded.table("region")["value"].sum()
     for names in loaded.table_names:  # they agree
         assert loaded.table(*names)["value"].sum() == pytest.approx(total)

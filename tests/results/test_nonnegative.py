@@ -1,6 +1,7 @@
 """Nonnegative tables against CVXPY on dense matrices, and against what makes an optimum one."""
 
 from itertools import chain, combinations
+from unittest.mock import patch
 
 import cvxpy as cp
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from rpexplore.domain.values import StructuralZeros
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation import cell_coupling
 from rpexplore.estimation import nonnegative as nonnegative_module
 from rpexplore.estimation.cell_coupling import CellCoupling
 from rpexplore.estimation.nonnegative import GAP, nonnegative
@@ -472,5 +474,29 @@ def test_the_coupling_of_cells_is_that_of_dense_matrices(problem):
         pulled = sum(maps[table].T @ values[table] for table in above)
         for table in above:
             expected[table] = expected[table] + factors[subset] * (maps[table] @ pulled)
-    result = CellCoupling(tested, factors).of(np.concatenate(list(values.values())))
-    np.testing.assert_allclose(result, np.concatenate(list(expected.values())), atol=1e-12)
+    for large in (1, cell_coupling._LARGE):
+        with patch.object(cell_coupling, "_LARGE", large):
+            coupling = CellCoupling(tested, dict.fromkeys(factors, 1.0))
+        coupling.weigh(factors)
+        result = coupling.of(np.concatenate(list(values.values())))
+        np.testing.assert_allclose(result, np.concatenate(list(expected.values())), atol=1e-12)
+
+
+def test_the_cells_of_one_table_are_its_upper_bound():
+    """20 rounds; 40 if the certificate were that of several tables."""
+    table, sizes, rng = (0, 1, 2), np.array([10, 100, 100]), np.random.default_rng(0)
+    counts = rng.multinomial(1_000, np.full(100_000, 1e-5)).reshape(sizes)
+    tables = TableMap(family_of([table]), sizes, {})
+    contributions = {
+        subset: tables.decomposed(
+            subset, counts.sum(axis=tuple(i for i in table if i not in subset)).astype(float)
+        )
+        + tables.shaped(subset, rng.normal(0, 10, sizes[list(subset)]))
+        for subset in tables.family
+    }
+    contributions[()] = np.array(1000.0)
+    solution = nonnegative(contributions, sizes, {})
+    assert solution.rounds == 20
+    assert solution.gap <= 1e-3
+    assert marginal(table, sizes, solution.contributions, {}).min() >= 0
+    assert solution.contributions[()] == 1000
