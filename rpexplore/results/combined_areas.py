@@ -174,7 +174,7 @@ def combined_design(releases: Sequence[MeasuredRelease]) -> AreaDesign:
     for residual in range(len(closure)):
         attributes = closure.attributes(residual)
         having = [
-            (index, plan, own)
+            (index, plan, own[0])
             for index, plan in enumerate(plans)
             if (own := _own_residual(attributes, own_numbers[index], plan)) is not None
         ]
@@ -232,7 +232,7 @@ def _domain_of(plans: Sequence[AreaPlan], names: Sequence[str]) -> Domain:
 
 
 def _own_numbers(
-    closure: Closure, domain: Domain, plan: AreaPlan, name: str
+    closure: Closure, domain: Domain, plan: AreaDesign, name: str
 ) -> dict[int, int | None]:
     """What a release calls the attributes and blocks of a closure by; None for what it has not.
 
@@ -283,13 +283,15 @@ def _attribute_of(closure: Closure, domain: Domain, number: int) -> int:
 
 
 def _own_residual(
-    attributes: AttributeIndices, numbers: Mapping[int, int | None], plan: AreaPlan
-) -> int | None:
-    """The residual of a release's plan on these attributes and blocks; None without one."""
-    own = [numbers[index] for index in attributes]
-    return (
-        None if None in own else plan.closure.find(sorted(each for each in own if each is not None))
-    )
+    attributes: AttributeIndices, numbers: Mapping[int, int | None], plan: AreaDesign
+) -> tuple[int, list[int]] | None:
+    """The residual of a release's plan on these attributes and blocks; None without one.
+
+    And which of its axes each of them is.
+    """
+    own = [number for index in attributes if (number := numbers[index]) is not None]
+    residual = plan.closure.find(sorted(own)) if len(own) == len(attributes) else None
+    return None if residual is None else (residual, np.argsort(np.argsort(own)).tolist())
 
 
 def _unnamed(tree: AreaTree) -> AreaTree:
@@ -351,13 +353,12 @@ class CombinedAnswers(AreaAnswers):
                     continue
                 for residual in residuals:
                     attributes = design.closure.attributes(residual)
-                    numbers = self._own_numbers[index]
-                    of_own = _own_residual(attributes, numbers, own.plan)
-                    if of_own is None:
+                    own_residual = _own_residual(attributes, self._own_numbers[index], own.plan)
+                    if own_residual is None:
                         continue
+                    of_own, order = own_residual
                     rows, precisions, measured = self._measured_by(index, own_part, of_own, areas)
-                    order = np.argsort(np.argsort([numbers[each] for each in attributes]))
-                    measured = _in_order(measured, own.plan.closure, of_own, order.tolist())
+                    measured = _in_order(measured, own.plan.closure, of_own, order)
                     columns = parts.of_residuals[residual][1]
                     counted = exact[rows] & (precisions == 0)
                     averages[rows[counted], columns] = measured[counted]
