@@ -47,8 +47,8 @@ def answer(
     named are summed over. If some table has those that are named, the standard error is exact, with
     all covariances of what is added up. Otherwise a model is fitted to the tables, and its answer
     says "by a model": it is biased, and its error comes from simulated questions. In quotation
-    marks each text is a question of its own: "age=18..24 sex=Female" "age=65.. region=R01". Costs
-    no privacy.
+    marks each text is a question of its own: "age=18..24 sex=Female" "age=65.. region=R01". Of
+    amounts income=sum, income=records and income=mean are answered. Costs no privacy.
 
     From a release of tables in areas: with --areas sums over lists of areas, of the table of the
     attributes that are named (sex age), or totals. With --area the same of one area, or the query
@@ -58,7 +58,6 @@ def answer(
     With --per the answer is a share in per cent: status=unemployed --per region, of the records of
     each region; empty where there are too few of these (CV above 20 %).
     """
-    from rpexplore.domain.values import product_query
     from rpexplore.results.results import load_any_results
     from rpexplore.results.synthetic.questions import Questions
 
@@ -116,13 +115,13 @@ def answer(
             answers.append(counts.answer(name))
         elif area is not None:
             release, domain = tables_of_area(release_folder, area)
-            answers.append(release.answer(where=query_of(domain, where or [])))
+            answers.append(release.answer(where=texts_of(domain, where or [])))
         else:
             _refuse_no_count(counts, where or [])
             asked = Questions(_tables_of(results))
             questions, conditions = inputs.questions(asked.domain, where or [])
             for texts in conditions:
-                answer = asked.answer(product_query(asked.domain, texts), on_progress=on_progress)
+                answer = asked.answer(texts, on_progress=on_progress)
                 answers.append(answer)
     names = ("value", "standard_error", "lower_95", "upper_95", "basis")
     facts = [
@@ -148,7 +147,12 @@ def query_of(
     """
     from rpexplore.domain.values import product_query
 
-    return product_query(domain, inputs.texts_by_attribute(domain, texts, option, _EXAMPLE))
+    return product_query(domain, texts_of(domain, texts, option))
+
+
+def texts_of(domain: "Domain", texts: Sequence[str], option: str = "A=VALUES") -> dict[str, str]:
+    """Texts such as age=18..24 by attribute; option: by which they were given, for the error."""
+    return inputs.texts_by_attribute(domain, texts, option, _EXAMPLE)
 
 
 def _answer_text(answer: "Answer") -> str:
@@ -331,7 +335,7 @@ def answer_on_level(
     rows.check()
     with progress("Reading the release"):
         shown, domain = areas_side_by_side(folder, level, within)
-        answers = shown.answers(where=query_of(domain, where))
+        answers = shown.answers(where=texts_of(domain, where))
     rows.say({"question": list(where)}, answers)
 
 

@@ -407,13 +407,13 @@ def questions(
 
     Of A=VALUES each all are one question; if one text names several attributes, each text is one.
     """
-    from rpexplore.domain.values import combination_from_text
+    from rpexplore.domain.values import question_from_text
 
     if not any(f" {name}=" in option for option in options for name in domain.names):
         example = "the values that count, such as age=18..24; name none to count all records"
         return [list(options)], [texts_by_attribute(domain, options, "A=VALUES", example)]
     return [[option] for option in options], [
-        combination_from_text(domain, option, "question") for option in options
+        question_from_text(domain, option) for option in options
     ]
 
 

@@ -94,10 +94,7 @@ def _coefficients_of_amounts(
     if len(listed) > 1 or text not in named:
         remedy = "" if values.are_weights else "; give it bins to select values"
         if text == "mean" and not values.are_weights:
-            remedy = (
-                "; the means of released groups, with their intervals, are in the folder means/ of "
-                "the release and in Python's release.means"
-            )
+            remedy = "; `answer` alone tells means"
         raise DomainError(
             f"The attribute {attribute.name!r} has {values.noun}, so a query on it is "
             f"{'weighted count' if values.are_weights else 'sum'}, records"
@@ -328,8 +325,29 @@ def _text(domain: "Domain", name: str, selection: Selection) -> str:
     )
 
 
+def question_from_text(domain: "Domain", text: str) -> dict[str, str]:
+    """{attribute: text} of a question, such as "income=mean sex=F"; raises `DomainError`."""
+    return combination_from_text(domain, text, "question", may_be_mean=True)
+
+
+def asks_mean(attribute: Attribute, selection: object) -> bool:
+    """Whether a selection is the mean of amounts, which is no sum of counts as all others are."""
+    listed = selection if isinstance(selection, list | tuple) else [selection]
+    return (
+        isinstance(attribute.values, Amounts)
+        and not attribute.values.are_weights
+        and len(listed) == 1
+        and isinstance(listed[0], str)
+        and listed[0].strip() == "mean"
+    )
+
+
 def combination_from_text(
-    domain: "Domain", text: str, noun: str = "impossible combination"
+    domain: "Domain",
+    text: str,
+    noun: str = "impossible combination",
+    *,
+    may_be_mean: bool = False,
 ) -> dict[str, str]:
     """{attribute: text} of a combination that is typed, such as "age=0..14 sex=F".
 
@@ -358,7 +376,8 @@ def combination_from_text(
             )
         selection = text[match.end() : end].strip()
         try:
-            coefficients(domain[match[1]], selection)
+            if not (may_be_mean and asks_mean(domain[match[1]], selection)):
+                coefficients(domain[match[1]], selection)
         except DomainError:
             _refuse_unknown(domain, selection)
             raise

@@ -381,11 +381,15 @@ class MarginalEstimate:
         """The answer to a product query; what it leaves out is summed over."""
         vectors = self.noise.vectors(where)
         variance = self.noise.covariance(vectors, vectors)
-        values = self.values
-        for attribute in self.noise.attributes:
-            values = np.tensordot(vectors[attribute], values, axes=(0, 0))
+        value = self.value(vectors)
         is_whole = all(np.array_equal(vector, np.rint(vector)) for vector in vectors.values())
-        value = float(values)
         if variance == 0 and is_whole:  # such as a sum of exact totals
             value = float(np.rint(value))
         return Answer(value, float(np.sqrt(variance)))
+
+    def value(self, vectors: Mapping[int, np.ndarray]) -> float:
+        """The sum over cells, weighted by a vector for each attribute."""
+        values = self.values
+        for attribute in self.noise.attributes:
+            values = np.tensordot(vectors[attribute], values, axes=(0, 0))
+        return float(values)

@@ -5,7 +5,7 @@ Sum and count come from the same residuals, so their errors go together; the cov
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,10 @@ from rpexplore.domain.result_schema import (
     WEIGHTED_SUMS_MEANING,
     Column,
 )
+from rpexplore.domain.values import asks_mean
+from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.planning.mechanism.reconstruction import Where
+from rpexplore.releases.items import Answer, MarginalEstimate
 from rpexplore.releases.manifest import CONFIDENCE
 from rpexplore.releases.table_cells import Labels
 from rpexplore.workload.workload import Workload
@@ -56,6 +60,88 @@ def ratio_columns(
         np.where(is_clear, column, np.nan)
         for column in (means, errors, middles - halves, middles + halves)
     ]
+
+
+# ---- The mean that a query asks for: income=mean region=North.
+
+
+def mean_asked(domain: Domain, where: Where | None) -> str | None:
+    """The attribute of amounts whose mean a query asks for; None where it asks for none.
+
+    Raises `WorkloadError` for the means of several.
+    """
+    names = [
+        name
+        for name, chosen in (where or {}).items()
+        if name in domain and asks_mean(domain[name], chosen)
+    ]
+    if len(names) > 1:
+        raise WorkloadError(
+            f"A question can ask for one mean, got those of {' and '.join(names)}; ask for each."
+        )
+    return names[0] if names else None
+
+
+def with_sum(where: Where, name: str) -> Where:
+    """The query for the sum of amounts in place of their mean."""
+    return {**where, name: "sum"}
+
+
+def with_records(where: Where, name: str) -> Where:
+    """The query for the number of records with an amount in place of their mean, or sum."""
+    return {**where, name: "records"}
+
+
+@dataclass(frozen=True)
+class MeanAnswer(Answer):
+    """A mean: a noisy sum over a noisy number of records, and Fieller's interval."""
+
+    lower: float
+    upper: float
+
+    @property
+    def lower_95(self) -> float:
+        return self.lower
+
+    @property
+    def upper_95(self) -> float:
+        return self.upper
+
+
+def mean_of(estimate: MarginalEstimate, where: Where, name: str) -> MeanAnswer:
+    """The mean of an attribute's amounts; where: the query for their sum.
+
+    Raises `ReleaseError` where the noise of the number of records leaves none.
+    """
+    of_sum, of_records = (estimate.noise.vectors(one) for one in (where, with_records(where, name)))
+    total, records = estimate.value(of_sum), estimate.value(of_records)
+    covariance = estimate.noise.covariance
+    figures = ratio_columns(
+        np.array(total), np.array(records), np.array(covariance(of_sum, of_sum)),
+        np.array(covariance(of_records, of_records)), np.array(covariance(of_sum, of_records)),
+    )  # fmt: skip
+    mean, error, lower, upper = map(float, figures)
+    if np.isnan(mean):
+        raise ReleaseError(
+            f"The records with {name!r} are too few for a mean: their number is {records:,.0f}, "
+            f"and its noise reaches 0; ask for {name}=sum and {name}=records, or for more records."
+        )
+    return MeanAnswer(mean, error, lower, upper)
+
+
+def unit_of_query(domain: Domain, where: Where, record_noun: str) -> str:
+    """What the answer to a query is a number of: "EUR, sum of income", or the records."""
+    mean = mean_asked(domain, where)
+    for name, chosen in where.items():
+        amounts = domain[name].values if name in domain else None
+        if not isinstance(amounts, Amounts) or not isinstance(chosen, str):
+            continue
+        if name == mean or chosen.strip() in ("sum", amounts.sum_label):
+            what = f"{'mean' if name == mean else 'sum'} of {name}"
+            if amounts.are_weights:
+                return f"weighted {record_noun}"
+            return f"{amounts.unit}, {what}" if amounts.unit else f", {what}"
+    return record_noun
 
 
 def amounts_of(workload: Workload, position: int) -> tuple[int, Amounts]:

@@ -56,8 +56,11 @@ from rpexplore.releases.means import (
     figures_of_means,
     figures_of_sums,
     labels_of_means,
+    mean_asked,
+    mean_of,
     n_groups,
     ratio_columns,
+    with_sum,
 )
 from rpexplore.releases.measurement import LARGE, Part, measured_cells
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
@@ -284,22 +287,28 @@ class TableRelease(PartRelease[TablePlan]):
             attributes: Names of the attributes of a table; those of `where` if none is named.
             where: Attribute name -> its values as a text ("18..24"), or a number for each of its
                 values. What it leaves out is summed over. An attribute that tables have at a level
-                is answered from its groups, if they tell what is asked.
+                is answered from its groups, if they tell what is asked. Of amounts "sum", "records"
+                or "mean".
 
         Returns:
-            Value and exact standard error, with all covariances of what is added up.
+            Value and exact standard error, with all covariances of what is added up; of a mean with
+            Fieller's interval.
 
         Raises:
             WorkloadError: If no table has these attributes together (a model may answer then, by
                 `rpexplore.Questions`), the groups that they have do not tell it, or numbers do
                 not fit.
             DomainError: For an unknown attribute, or a text that names no values.
+            ReleaseError: For a mean over records whose number may be 0 for all that is known.
         """
+        where = where or {}
+        if (mean := mean_asked(self.domain, where)) is not None:
+            where = with_sum(where, mean)
         if not attributes:
             noise_of = self.plan.marginal_noise
-            where = least_noisy_query(self.domain, where or {}, self.table_names, noise_of)
-        indices = query_attributes(self.domain, attributes, where)
-        return self._estimate(indices).answer(where or {})
+            where = least_noisy_query(self.domain, where, self.table_names, noise_of)
+        estimate = self._estimate(query_attributes(self.domain, attributes, where))
+        return estimate.answer(where) if mean is None else mean_of(estimate, where, mean)
 
     @property
     def has_sums(self) -> bool:

@@ -21,6 +21,7 @@ from rpexplore.domain.area_tree import (
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import (
     AREA_GUESSES,
+    MEANS,
     PROCESSED,
     RELEASED,
     Column,
@@ -50,7 +51,14 @@ from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.items import Answer, Figures, Item, Marginal, PartReader
 from rpexplore.releases.manifest import CheckedFolder
-from rpexplore.releases.means import clamping_of
+from rpexplore.releases.means import (
+    MeanAnswer,
+    clamping_of,
+    mean_asked,
+    ratio_columns,
+    with_records,
+    with_sum,
+)
 from rpexplore.releases.table_cells import (
     MEANS_FOLDER,
     Labels,
@@ -313,38 +321,76 @@ class AreaTables(Figures):
                 "single values; open it."
             )
         rows = self.answers(*attributes, where=where)
-        return Answer(*(float(rows[name].iloc[0]) for name in ("value", "standard_error")))
+        figures = [float(rows[column.name].iloc[0]) for column in RELEASED]
+        if (mean := mean_asked(self.domain, where)) is None:
+            return Answer(*figures[:2])
+        if np.isnan(figures[0]):
+            raise ReleaseError(
+                f"The records with {mean!r} are too few for a mean in {self.title}: the noise of "
+                f"their number reaches 0; ask for {mean}=sum and {mean}=records."
+            )
+        return MeanAnswer(*figures)
 
     def answers(self, *attributes: AttributeSet, where: Where | None = None) -> "pd.DataFrame":
         """The unbiased answer of each of the areas to a product query, one row an area.
 
         Columns: the area's code, and its name if there are names, value, standard_error, lower_95,
-        upper_95. Raises `ReleaseError` for counts of which no sum has a known error.
+        upper_95. Of amounts the sum, the records or the mean, which is missing where the noise of
+        the number of records reaches 0. Raises `ReleaseError` for counts of which no sum has a
+        known error.
         """
         if self._stand_alone:
             raise ReleaseError(
                 "Sums with exact errors are those of the unbiased counts, of tables of single "
                 "values; take a released table as it is."
             )
+        where = where or {}
+        if (mean := mean_asked(self._plan.domain, where)) is not None:
+            where = with_sum(where, mean)
         if not attributes:
-            where = self._at_levels(where or {})
+            where = self._at_levels(where)
         indices = query_attributes(self._plan.domain, attributes, where)
         table = self._smallest_with(indices)
         areas = asked_areas(self._parts, table, self.areas)
         groups, own = np.unique(self._plan.groups.of_area[areas], return_inverse=True)
         noises = [self._noise(indices, group) for group in groups.tolist()]
-        vectors = noises[0].vectors(where or {})
+        vectors = noises[0].vectors(where)
         self._refuse_unknown(indices, vectors)
-        values = self._cells(indices, table)
-        for index in reversed(indices):
-            values = values @ vectors[index]
+        cells = self._cells(indices, table)
+
+        def summed(own: Mapping[int, np.ndarray]) -> np.ndarray:
+            values = cells
+            for index in reversed(indices):
+                values = values @ own[index]
+            return values
+
+        values = summed(vectors)
         variances = np.array([noise.covariance(vectors, vectors) for noise in noises])[own]
+        if mean is not None:
+            of_records = noises[0].vectors(with_records(where, mean))
+            pairs = ((of_records, of_records), (vectors, of_records))
+            others = [np.array([noise.covariance(*two) for noise in noises])[own] for two in pairs]
+            figures = ratio_columns(values, summed(of_records), variances, *others)
+            return self._of_means(figures, areas)
         if not self.axis:
             return frame_of(table_of_cells([], values[0], variances[0]))
         nothing = np.zeros(len(self.empty))
         values, variances = np.append(values, nothing), np.append(variances, nothing)
         labels = [self._labels(np.append(areas, np.array(self.empty, dtype=np.int64)))]
         return frame_of(table_of_cells(labels, values, variances))
+
+    def _of_means(self, figures: Sequence[np.ndarray], areas: np.ndarray) -> "pd.DataFrame":
+        """A row an area; empty areas, which have nobody, have no mean either."""
+        arrays = [pa.array(own, from_pandas=True) for own in figures]
+        columns: list[Column] = list(MEANS)
+        if self.axis:
+            none = pa.nulls(len(self.empty), pa.float64())
+            arrays = [pa.concat_arrays([own, none]) for own in arrays]
+            labels = self._labels(np.append(areas, np.array(self.empty, dtype=np.int64)))
+            columns = [*(column for column, _ in labels), *columns]
+            arrays = [*(texts for _, texts in labels), *arrays]
+        fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]
+        return frame_of(pa.table(arrays, schema=pa.schema(fields)))
 
     def _at_levels(self, where: Where) -> Where:
         """A query at the levels that tables have, as `TableRelease.answer`; itself for none."""

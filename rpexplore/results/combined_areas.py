@@ -7,7 +7,7 @@ add; then areas and the sums of their parts are reconciled as in one release (do
 """
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -21,7 +21,7 @@ import pyarrow.parquet
 from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import Progress, in_order, no_progress
 from rpexplore.domain.area_tree import AreaRange, AreaTree
-from rpexplore.domain.domain import Domain, difference_of_cells
+from rpexplore.domain.domain import AttributeIndices, Domain, difference_of_cells
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.areas.area_groups import AreaGroups
@@ -40,10 +40,10 @@ from rpexplore.releases.area_measurement import AreaAnswers
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.manifest import CheckedFolder
+from rpexplore.releases.measurement import measured_shape
 from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
 from rpexplore.results.combined_tables import common_strategies
 from rpexplore.results.measurement_source import MeasurementSource, guarantee, label_of_sources
-from rpexplore.results.unbiased import several_levels
 from rpexplore.workload.workload import Workload
 
 
@@ -150,27 +150,26 @@ class CombinedAreas(TablesInAreas):
 def combined_design(releases: Sequence[MeasuredRelease]) -> AreaDesign:
     """Tables of all releases, and the sum of their precisions for each residual in each area.
 
-    Raises `ReleaseError` for releases of other areas or cells, that measured an attribute by
-    other strategies, or whose tables have one at several levels.
+    Raises `ReleaseError` for releases of other areas or cells, or that measured an attribute by
+    other strategies or at other levels.
     """
     plans = [release.plan.part("areas") for release in releases]
     names = [release.source.name for release in releases]
     domain = _domain_of(plans, names)
-    strategies = common_strategies(
-        plans[0].domain.names,
-        (
-            (index, plan.closure.strategies.get(index), name)
-            for plan, name in zip(plans, names, strict=True)
-            for index in plan.workload.tables.used
-        ),
-    )
     workload, groups = _workload_of(plans, domain)
     closure = Closure.of(workload.tables)
-    if closure.trees:
-        raise several_levels(domain.names[closure.trees[0].column])
-    used = {index: strategies[index] for index in workload.tables.used if index in strategies}
-    if used:
-        closure = closure.with_strategies(workload.tables, used)
+    own_numbers = [_own_numbers(closure, domain, *one) for one in zip(plans, names, strict=True)]
+    strategies = common_strategies(
+        {number: domain.names[_attribute_of(closure, domain, number)] for number in own_numbers[0]},
+        (
+            (number, plan.closure.strategies.get(own), name)
+            for plan, name, numbers in zip(plans, names, own_numbers, strict=True)
+            for number, own in numbers.items()
+            if own is not None
+        ),
+    )
+    if strategies:
+        closure = closure.with_strategies(workload.tables, strategies)
     first = np.flatnonzero(np.diff(groups.of_area, prepend=-1))
     of_groups = [plan.groups.of_area[first] for plan in plans]
     # Residuals whose precisions are proportional everywhere are one profile: those that each
@@ -180,9 +179,9 @@ def combined_design(releases: Sequence[MeasuredRelease]) -> AreaDesign:
     for residual in range(len(closure)):
         attributes = closure.attributes(residual)
         having = [
-            (index, plan, own)
+            (index, plan, own[0])
             for index, plan in enumerate(plans)
-            if (own := plan.closure.find(attributes)) is not None
+            if (own := _own_residual(attributes, own_numbers[index], plan)) is not None
         ]
         factor = int(having[0][1].factors[having[0][2]])
         weights = {
@@ -237,6 +236,69 @@ def _domain_of(plans: Sequence[AreaPlan], names: Sequence[str]) -> Domain:
     return joint_domain([plan.domain for plan in plans])
 
 
+def _own_numbers(
+    closure: Closure, domain: Domain, plan: AreaDesign, name: str
+) -> dict[int, int | None]:
+    """What a release calls the attributes and blocks of a closure by; None for what it has not.
+
+    Raises `ReleaseError` where its tables have an attribute at other levels than the closure.
+    """
+    used = {plan.domain.names[index]: index for index in plan.workload.tables.used}
+    for own in used.values():
+        attribute = plan.domain.attributes[own]
+        if attribute.index_of_values != domain[attribute.name].index_of_values:
+            raise ReleaseError(
+                f"{attribute.name!r} has other groups for {name!r} than for a release before it, "
+                "so that they do not count the same; combine only what was planned with the same "
+                "levels."
+            )
+    own_trees = {plan.domain.names[tree.column]: tree for tree in plan.closure.trees}
+    found: dict[int, int | None] = {
+        index: used.get(domain.names[index])
+        for index in np.unique(closure.members).tolist()
+        if 0 <= index < len(domain)
+    }
+    for tree in closure.trees:
+        column = domain.names[tree.column]
+        of_column = [own for own in used.values() if plan.domain.columns[own] == tree.column]
+        if not of_column:
+            found |= dict.fromkeys(tree.numbers)
+            continue
+        own_tree = own_trees.get(column)
+        numbers = () if own_tree is None else own_tree.numbers
+        if len(numbers) != len(tree.numbers) or any(
+            not np.array_equal(
+                closure.blocks[number].index_of_values, plan.closure.blocks[own].index_of_values
+            )
+            for number, own in zip(tree.numbers, numbers, strict=True)
+        ):
+            at = ", ".join(domain.names[index] for index in sorted(tree.of_tables))
+            raise ReleaseError(
+                f"The tables of {name!r} have {column!r} at other levels than all releases "
+                f"together ({at}), so that it was measured by other groups, and such measurements "
+                "cannot be averaged; combine only releases with the same levels of it."
+            )
+        found |= dict(zip(tree.numbers, numbers, strict=True))
+    return found
+
+
+def _attribute_of(closure: Closure, domain: Domain, number: int) -> int:
+    """The attribute that a number of a closure stands for; of a block, that whose values it has."""
+    return number if number < len(domain) else closure.blocks[number].column
+
+
+def _own_residual(
+    attributes: AttributeIndices, numbers: Mapping[int, int | None], plan: AreaDesign
+) -> tuple[int, list[int]] | None:
+    """The residual of a release's plan on these attributes and blocks; None without one.
+
+    And which of its axes each of them is.
+    """
+    own = [number for index in attributes if (number := numbers[index]) is not None]
+    residual = plan.closure.find(sorted(own)) if len(own) == len(attributes) else None
+    return None if residual is None else (residual, np.argsort(np.argsort(own)).tolist())
+
+
 def _unnamed(tree: AreaTree) -> AreaTree:
     """The same areas, empty ones among them, whatever people call them."""
     empty = None if tree.empty is None else replace(tree.empty, names=None)
@@ -254,7 +316,7 @@ def _workload_of(plans: Sequence[AreaPlan], domain: Domain) -> tuple[AreaWorkloa
     workloads, numbers = [], []
     for of_plans in asked:
         tables = {
-            plan.workload.workloads[kind].attribute_indices(row)
+            domain.positions(plan.workload.workloads[kind].tables[row])
             for plan, kind in zip(plans, of_plans, strict=True)
             if kind >= 0
             for row in range(len(plan.workload.workloads[kind]))
@@ -295,10 +357,13 @@ class CombinedAnswers(AreaAnswers):
                 if not _overlap(areas, bounds):
                     continue
                 for residual in residuals:
-                    of_own = own.plan.closure.find(design.closure.attributes(residual))
-                    if of_own is None:
+                    attributes = design.closure.attributes(residual)
+                    own_residual = _own_residual(attributes, self._own_numbers[index], own.plan)
+                    if own_residual is None:
                         continue
+                    of_own, order = own_residual
                     rows, precisions, measured = self._measured_by(index, own_part, of_own, areas)
+                    measured = _in_order(measured, own.plan.closure, of_own, order)
                     columns = parts.of_residuals[residual][1]
                     counted = exact[rows] & (precisions == 0)
                     averages[rows[counted], columns] = measured[counted]
@@ -340,8 +405,27 @@ class CombinedAnswers(AreaAnswers):
         return self._kept[index, part]
 
     @cached_property
+    def _own_numbers(self) -> list[dict[int, int | None]]:
+        """What each release calls the attributes and blocks of the closure by."""
+        closure, domain = self.parts.plan.closure, self.parts.plan.domain
+        return [
+            _own_numbers(closure, domain, own.plan, release.source.name)
+            for own, release in zip(self._parts, self.releases, strict=True)
+        ]
+
+    @cached_property
     def _parts(self) -> list[AreaParts]:
         return [AreaParts(release.plan.part("areas")) for release in self.releases]
+
+
+def _in_order(
+    measured: np.ndarray, closure: Closure, residual: int, order: Sequence[int]
+) -> np.ndarray:
+    """What was measured of a residual, [n_rows, n_cells], with its axes in another order."""
+    if list(order) == sorted(order):
+        return measured
+    shaped = measured.reshape(len(measured), *measured_shape(closure, residual))
+    return shaped.transpose(0, *(1 + axis for axis in order)).reshape(measured.shape)
 
 
 def _overlap(areas: np.ndarray, within: AreaRange) -> bool:

@@ -150,7 +150,7 @@ def _mean(subset: AttributeIndices, precision: Fraction, parts: Sequence[Estimat
 
 
 def common_strategies(
-    names: Sequence[str], measured: Iterable[tuple[int, Strategy | None, str]]
+    names: Sequence[str] | Mapping[int, str], measured: Iterable[tuple[int, Strategy | None, str]]
 ) -> dict[int, Strategy]:
     """The strategy of each attribute in all releases that measured it.
 

@@ -86,6 +86,13 @@ def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
     # 200 · 500 + 200 · 1,000, where 2,000 counts as 1,000; at ρ = 10 the noise is small.
     assert answer["value"] == pytest.approx(300_000, abs=7 * answer["standard_error"])
     assert 0 < answer["standard_error"] < 1000
+    answer = json.loads(run("answer", "released", "income=mean", "--json"))
+    assert answer["value"] == pytest.approx(750, abs=20)
+    assert answer["lower_95"] < 750 < answer["upper_95"]
+    # A share in per cent has no mean.
+    assert "`answer` alone tells means" in run(
+        "answer", "released", "income=mean", "--per", "region", fails=True
+    )
     means = rp.Release.load(folder / "released").part("tables").means("region", "income")
     assert means["value"].tolist() == pytest.approx([500, 1000], abs=20)
     # All that is made of counts leaves the sums aside, and says so.
@@ -124,6 +131,9 @@ def test_sums_in_areas_are_planned_released_answered_and_exported(run, folder):
     answer = ["answer", "areas", "income=sum", "--level", "county", "--json"]
     values = [row["value"] for row in json.loads(run(*answer))["answers"]]
     assert values == pytest.approx([100_000, 200_000], abs=5_000)
+    answer[2] = "income=mean"
+    means = [row["value"] for row in json.loads(run(*answer))["answers"]]
+    assert means == pytest.approx([500, 1000], abs=25)
     for form in ("csvw", "html", "crosstabs"):
         run("publish", "areas", "--format", form, "--out", f"published-{form}")
     means = list((folder / "published-csvw").rglob("*means*.csv"))

@@ -91,7 +91,9 @@ def test_a_csv_codebook_cannot_say_amounts(tmp_path):
         rp.Domain.parse("attribute,value,bounds\nincome,1,5\n", "codebook.csv")
 
 
-def test_a_question_for_a_mean_is_told_where_means_are():
+def test_a_selection_is_no_mean():
     income = rp.Attribute("income", rp.Amounts(0, 1000, 0))
-    with pytest.raises(DomainError, match=r"so a query on it is sum.*'mean'; the means .* means/"):
+    with pytest.raises(
+        DomainError, match=r"so a query on it is sum.*'mean'; `answer` alone tells means"
+    ):
         coefficients(income, "mean")

@@ -35,6 +35,11 @@ def test_sums_and_means_of_a_release_are_shown(app, tmp_path):
         shown = [frame.value for frame in session.dataframe]
         means = next(frame for frame in shown if "mean" in frame)
         assert means["mean"].tolist() == done.means("income", "sex")["value"].tolist()
+    session.text_input(key="question").set_value("income=mean sex=M").run()
+    mean = done.answer(where={"income": "mean", "sex": "M"})
+    assert f"{mean.value:,.2f} EUR, mean of income, from" in plain(session.texts("info"))
+    session.text_input(key="question").set_value("income=sum sex=M").run()
+    assert " EUR, sum of income, from the tables" in plain(session.texts("info"))
 
 
 def test_an_attribute_becomes_one_of_amounts_in_the_grid(app, small):

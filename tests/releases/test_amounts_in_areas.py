@@ -78,6 +78,30 @@ def test_without_noise_sums_are_those_of_the_clamped_amounts(tmp_path):
     assert "those above 99.5 EUR as 99.5" in areas.clamping_of(["sex", "income"])
 
 
+def test_the_mean_of_a_query_is_told_in_each_area(tmp_path):
+    many = pd.concat([RECORDS] * 40, ignore_index=True)
+    release = rp.release(planned(), many, tmp_path / "out", name="m", ledger=tmp_path / "ledger")
+    results = AreaResults(release.part("areas"))
+    towns = results.side_by_side(2, results.within(0, 2))
+    means = release.part("areas").means("town", "sex", "income")
+    of_women = means.query("sex == 'F'").reset_index()
+    answers = towns.answers(where={"sex": "F", "income": "mean"})
+    figures = ["value", "standard_error", "lower_95", "upper_95"]
+    expected = of_women[figures].to_numpy(float)
+    np.testing.assert_allclose(answers[figures].to_numpy(float), expected, rtol=1e-9)
+    # All together: what all sums have over all records.
+    top = results.of_area(0)
+    total = release.part("areas").table("all", "income").set_index("income")["value"]
+    answer = top.answer(where={"income": "mean"})
+    assert answer.value == pytest.approx(total["sum (EUR)"] / total["records"])
+    assert answer.lower_95 < answer.value < answer.upper_95
+    with pytest.raises(ReleaseError, match="are too few for a mean in"):
+        # Nobody in N 1 is a man whose income is known.
+        results.of_area(TREE.find(["N", "1"])).answer(where={"income": "mean", "sex": "M"})
+    men = towns.answers(where={"income": "mean", "sex": "M"})
+    assert men["value"].isna().tolist() == [True, False, False]
+
+
 @pytest.mark.usefixtures("no_noise")
 def test_weighted_sums_and_counts_are_those_of_clamped_weights(tmp_path):
     plan = planned(TABLES.weighted_by("w", unweighted=[["sex"]]))

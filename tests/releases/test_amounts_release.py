@@ -70,6 +70,54 @@ def test_without_noise_sums_are_those_of_the_clamped_amounts(tmp_path, monkeypat
     assert rp.Release.load(tmp_path / "out").items[-1].read().num_rows == 3
 
 
+def test_the_mean_of_a_query_is_that_of_its_groups_together(tmp_path):
+    """In one group as in the table of means; in several by the sums and counts of all cells."""
+    plan = planned(("region", "income"), ("income",), rho=10)
+    records = pd.concat([RECORDS] * 50, ignore_index=True)
+    released = rp.release(plan, records, tmp_path / "out", name="m", ledger=tmp_path / "ledger")
+    tables = released.part("tables")
+    row = tables.means("region", "income").iloc[1]
+    answer = released.answer(where={"income": "mean", "region": "1"})
+    figures = [answer.value, answer.standard_error, answer.lower_95, answer.upper_95]
+    np.testing.assert_allclose(figures, row[["value", "standard_error", "lower_95", "upper_95"]]
+                               .to_numpy(float), rtol=1e-9)  # fmt: skip
+
+    table = tables.table("region", "income").query("region != '2' and income != 'not stated'")
+    noise = plan.part("tables").marginal_noise((0, 1))
+    rows = (np.array([-0.5, 99.5, 0]), np.array([1, 1, 0]))
+    cells = [{0: region, 1: row} for region in np.eye(3)[:2] for row in rows]
+    covariance = np.array([[noise.covariance(one, other) for other in cells] for one in cells])
+    figures = table["value"].to_numpy()
+    np.testing.assert_allclose(table["standard_error"] ** 2, np.diag(covariance), rtol=1e-9)
+    sums, counts = np.array([1, 0, 1, 0]), np.array([0, 1, 0, 1])
+    mean = (sums @ figures) / (counts @ figures)
+    rest = sums - mean * counts
+    together = released.answer("region", "income", where={"income": ["mean"], "region": "0..1"})
+    assert together.value == pytest.approx(mean)
+    error = np.sqrt(rest @ covariance @ rest) / (counts @ figures)
+    assert together.standard_error == pytest.approx(error, rel=1e-9)
+    # An end of Fieller's interval is a ratio that is just within 1.96 of its standard errors.
+    for end in (together.lower_95, together.upper_95):
+        off = (sums - end * counts) @ figures
+        variance = (sums - end * counts) @ covariance @ (sums - end * counts)
+        assert off**2 == pytest.approx(1.959964**2 * variance, rel=1e-5)
+    assert rp.Questions(released).answer("region=0..1 income=mean") == together
+
+
+def test_means_that_cannot_be_told_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(SAMPLER, lambda size, _: np.zeros(size, dtype=np.int64))
+    two = rp.Domain((*DOMAIN.attributes, rp.Attribute("rent", INCOME)))
+    plan = planned(("region", "income"), ("rent",), domain=two, rho="0.01")
+    records = RECORDS.assign(rent=1.0)
+    released = rp.release(plan, records, tmp_path / "out", name="m", ledger=tmp_path / "ledger")
+    with pytest.raises(rp.errors.ReleaseError, match=r"too few for a mean: .* income=records"):
+        released.answer(where={"income": "mean", "region": "2"})
+    with pytest.raises(rp.errors.WorkloadError, match="one mean, got those of income and rent"):
+        released.answer(where={"income": "mean", "rent": "mean"})
+    with pytest.raises(rp.errors.WorkloadError, match="'rent' is one of amounts, and no table"):
+        rp.Questions(released).answer("rent=mean region=1")
+
+
 def test_clamping_is_said_beside_every_sum(tmp_path):
     plan = planned(("region", "income"), rho=100)
     released = rp.release(

@@ -8,7 +8,6 @@ import rpexplore as rp
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.releases import area_measurement, area_parts
 from rpexplore.results.area_results import AreaResults
-from rpexplore.results.estimates.area_cells import cells_of
 
 AGES = {
     "name": "age",
@@ -69,16 +68,60 @@ def test_without_noise_every_table_is_that_of_the_records(tmp_path):
             np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
-def test_whole_counts_and_combinations_are_refused(tmp_path):
-    plan = planned()
-    with pytest.raises(ReleaseError, match="'age' is in tables at several levels, and estimates"):
-        cells_of(plan.part("areas"))
+def test_releases_at_the_same_levels_are_averaged(tmp_path):
     parts = [
-        rp.release(plan, RECORDS, tmp_path / name, name="x", ledger=tmp_path / "ledger")
+        rp.release(planned(), RECORDS, tmp_path / name, name="x", ledger=tmp_path / "ledger").part(
+            "areas"
+        )
         for name in ("one", "other")
     ]
-    with pytest.raises(ReleaseError, match="at several levels, and estimates, combined tables"):
-        rp.combine(*(release.part("areas") for release in parts))
+    combined = rp.combine(*parts).part("areas")
+    for level, *attributes in (("region", "age", "sex"), ("town", "sex", "age@odd")):
+        tables = [part.table(level, *attributes) for part in parts]
+        found = combined.table(level, *attributes)
+        mean = (tables[0]["value"] + tables[1]["value"]) / 2
+        np.testing.assert_allclose(found["value"], mean, atol=1e-9)
+        errors = tables[0]["standard_error"] / np.sqrt(2)
+        np.testing.assert_allclose(found["standard_error"], errors, rtol=1e-9)
+
+
+def released_with(tables: list[tuple[str, ...]], folder, domain=DOMAIN):
+    asked = dict.fromkeys(TREE.levels, rp.Workload.of(domain, tables))
+    asked = rp.AreaWorkload.of_levels(TREE, asked)
+    plan = rp.plan(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=5))
+    release = rp.release(plan, RECORDS, folder, name="x", ledger=folder.parent / "ledger")
+    return release.part("areas")
+
+
+def test_releases_at_other_levels_are_not_averaged(tmp_path):
+    two = released_with([("age@two",)], tmp_path / "two")
+    odd = released_with([("age@odd",)], tmp_path / "odd")  # as many groups
+    with pytest.raises(ReleaseError, match=r"'age' at other levels than all .*age@two, age@odd"):
+        rp.combine(two, odd)
+    fields = [AGES | {"levels": {"two": "0-3, 4-7"}}, SEXES]
+    others = rp.Domain.from_schema({"fields": fields}).with_levels
+    other = released_with([("age@two",)], tmp_path / "others", others)
+    with pytest.raises(ReleaseError, match="'age@two' has other groups for 'others'"):
+        rp.combine(two, other)
+
+
+def test_levels_are_averaged_in_whatever_order_releases_have_them(tmp_path):
+    fields = [AGES, SEXES | {"constraints": {"enum": [*"fmx"]}, "levels": {"f": [*"fff"]}}]
+    fields[1]["levels"]["f"] = ["f", "other", "other"]
+    domain = rp.Domain.from_schema({"fields": fields}).with_levels
+    one = released_with([("sex@f",)], tmp_path / "one", domain)
+    both = released_with([("age@few", "sex@f")], tmp_path / "both", domain)
+    combined = rp.combine(one, both).part("areas")
+    names = [combined.domain.names[index] for index in combined.plan.workload.tables.used]
+    assert names == ["sex@f", "age@few"]
+    pairs = both.table("town", "age@few", "sex@f").set_index(["town", "region", "age@few", "sex@f"])
+    found = combined.table("town", "sex@f", "age@few").set_index(pairs.index.names)
+    # What both know alike of sexes alone moves all ages, each by as much.
+    apart = (found["value"] - pairs["value"]).unstack("age@few").to_numpy(float)
+    np.testing.assert_allclose(apart, np.repeat(apart[:, :1], 4, axis=1), atol=1e-9)
+    assert np.abs(apart).max() > 1e-3
+    sexes = [part.table("town", "sex@f")["value"].to_numpy() for part in (one, combined)]
+    assert np.abs(sexes[0] - sexes[1]).max() < 3
 
 
 def test_an_area_has_its_tables_at_every_level_with_their_errors(tmp_path):

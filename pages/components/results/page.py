@@ -35,8 +35,9 @@ from pages.components.shared.session import attempt, escaped, kept, show_message
 from pages.components.shared.texts import explained_title
 from rpexplore.analysis.outcome import Outcome, outcome_columns
 from rpexplore.domain.result_schema import OWN_COUNT
-from rpexplore.domain.values import combination_from_text, example_of
+from rpexplore.domain.values import example_of, question_from_text
 from rpexplore.releases.finished_release import Release
+from rpexplore.releases.means import unit_of_query
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.area_results import AreaResults
 from rpexplore.results.publication import Publication, sampling_of
@@ -197,12 +198,13 @@ def question_box(
         key="question",
         placeholder=example_of(domain, used),
         help="Values of any attributes of the tables, as in a condition: a value, a range, several "
-        "with commas between. Where no table has the attributes together, a model answers.",
+        "with commas between. Where no table has the attributes together, a model answers. Of "
+        "amounts ask for the sum or mean: income=mean region=North.",
         persist_state="session",
     ).strip()
     if not text:
         return
-    where = attempt(lambda: combination_from_text(domain, text, "question"))
+    where = attempt(lambda: question_from_text(domain, text))
     if where is None:
         return
     answer = worked_out(questions.answer, text, by=(questions, text))
@@ -211,6 +213,7 @@ def question_box(
     if publication.hides(answer.value, answer.standard_error):
         st.info("This answer is not publishable, and is left empty.")
         return
-    st.info(f"**{escaped(describe_answer(answer, record_noun))}**", icon=":material/functions:")
+    noun = unit_of_query(domain, where, record_noun)
+    st.info(f"**{escaped(describe_answer(answer, noun))}**", icon=":material/functions:")
     if isinstance(answer, ModelAnswer):
         st.caption(answer.describe())

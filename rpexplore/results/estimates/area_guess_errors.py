@@ -80,8 +80,14 @@ def guess_errors_by_level(
     expected, tree, cells = expected.fitted(plan.domain), plan.workload.tree, cells_of(plan)
     sizes = _sizes(tree, expected.total, totals or {})
 
-    def counts(attributes: tuple[int, ...]) -> np.ndarray:
-        own = expected.counts_of([plan.domain.attributes[index] for index in attributes])
+    def counts(level: int) -> np.ndarray:
+        """How many of all records are expected in each cell of a level: float64[n_cells]."""
+        axes = cells.attributes[level]
+        plain, at_levels = cells.plain(axes), cells.levels_in(axes)
+        indices = [*plain, *(levels.tree.column for levels, _ in at_levels)]
+        own = expected.counts_of([plan.domain.attributes[index] for index in indices])
+        for axis, (levels, depth) in enumerate(at_levels, start=len(plain)):
+            own = levels.summed(own, axis, depth, plan.closure.blocks)
         return np.ravel(own) / expected.total
 
     # τ m = m by chance alone; + (CV · m)² where shares differ as well.
@@ -96,7 +102,7 @@ def guess_errors_by_level(
         level, parent = int(tree.level_of[area]), int(tree.parents[area])
         if not level:
             return guesses.top_errors[0].astype(float)
-        above, of_parent = squared(name, parent), counts(cells.attributes[level]) * sizes[parent]
+        above, of_parent = squared(name, parent), counts(level) * sizes[parent]
         first = int(tree.first_parts[parent])
         parts = np.arange(first, first + int(tree.n_parts[parent]))
         shares, groups, own = sizes[parts] / sizes[parent], plan.groups.of_area[parts], area - first
@@ -132,12 +138,10 @@ def guess_errors_by_level(
             for row in np.flatnonzero(~own_tables.has_amounts).tolist()
         }
         is_judged = [each in judged for each in tables[level]]
-        of_tables = [counts(each) for each in tables[level]]
+        of_cells = counts(level)[None]
+        of_tables = [cells.margin_on(of_cells, level, each)[0] for each in tables[level]]
         ends = np.cumsum([len(own) for own in of_tables])[:-1]
-        unbiased = [
-            np.full(len(own), noise.table_variance(each, group))
-            for each, own in zip(tables[level], of_tables, strict=True)
-        ]
+        unbiased = [noise.table_variances(each, group) for each in tables[level]]
         variances = {
             name: list(compress(found, is_judged))
             for name, found in (

@@ -10,9 +10,11 @@ from scipy.optimize import nnls
 
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.areas.area_design import AreaDesign
+from rpexplore.planning.mechanism.reconstruction import MarginalNoise
 from rpexplore.releases.area_measurement import AreaAnswers
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.results.estimates.area_cells import AreaCells, PartCells, subsets_of
+from rpexplore.results.estimates.level_axes import LevelAxes
 from rpexplore.results.estimates.whole_areas import UNKNOWN, WholeCounts, nearest_whole_parts
 
 # A part of an area is expected to have the area's cells in the proportion of its total, and to
@@ -39,15 +41,17 @@ _CONTRADICTION = 3.0  # standard errors from which on a part is taken to be unli
 class CellNoise:
     """How the unbiased answers to cells of a level's areas err, given those of what they lie in.
 
-    The answers of an area have the covariance Σ_S λ_S Π_S, with Π_S the projection on residual S of
-    its cells; its inverse has 1/λ_S. An entry of it depends on the attributes only in which its two
-    cells agree, so that a number for each of their 2^n patterns is all of it.
+    Of residual S of an area's cells x, R_S x is measured with the variance σ²_S, so that the
+    inverse covariance of the answers is Σ_S R_Sᵀ R_S / σ²_S. R_S is a product over attributes, and
+    of most of these an entry of R_Sᵀ R_S depends only on whether its two cells agree: numbers by
+    such patterns are all of it. Of an attribute at several levels each pair of cells is a pattern.
 
     cells      of the areas
     level      of theirs
     below      float64[n_residuals, n_groups]: variances of residuals from within the areas
     variances  float64[n_residuals, n_groups]: of the least-squares answers
     of         the row of each residual that is known on the level
+    plan       of the areas
     """
 
     cells: AreaCells
@@ -55,12 +59,13 @@ class CellNoise:
     below: np.ndarray
     variances: np.ndarray
     of: dict[AttributeIndices, int]
+    plan: AreaDesign
 
     @classmethod
     def of_plan(cls, plan: AreaDesign, cells: AreaCells, level: int) -> "CellNoise":
         """Of a level of a plan's areas."""
         known = cells.known[level]
-        own = [each for each in subsets_of(cells.attributes[level]) if each in known]
+        own = [each for each in cells.residuals_of(cells.attributes[level]) if each in known]
         rows = {each: row for each in own if (row := plan.closure.find(each)) is not None}
         below = np.stack(
             [
@@ -69,67 +74,90 @@ class CellNoise:
             ]
         )
         variances = plan.residual_variances[list(rows.values())]
-        return cls(cells, level, below, variances, {each: at for at, each in enumerate(rows)})
+        return cls(cells, level, below, variances, {each: at for at, each in enumerate(rows)}, plan)
 
     @cached_property
-    def _sizes(self) -> dict[int, int]:
-        return {index: self.cells.sizes[index] for index in self.cells.attributes[self.level]}
+    def _plain(self) -> list[int]:
+        return self.cells.plain(self.cells.attributes[self.level])
 
     @cached_property
-    def _widths(self) -> np.ndarray:
-        """How many cells of the table lie in one of each residual's, float64[n_residuals]."""
-        return np.array(
-            [
-                prod(size for index, size in self._sizes.items() if index not in residual)
-                for residual in self.of
-            ],
-            dtype=float,
-        )
+    def _at_levels(self) -> list[tuple[LevelAxes, int]]:
+        return self.cells.levels_in(self.cells.attributes[self.level])
 
-    @cached_property
-    def _patterns(self) -> np.ndarray:
-        """The entries of each Π_S, [n_residuals, 2, …]: 1 where two cells agree in an attribute."""
-        patterns = []
-        for residual in self.of:
-            entries = np.ones(())
-            for index, n in self._sizes.items():
-                own = [-1 / n, 1 - 1 / n] if index in residual else [1 / n, 1 / n]
-                entries = np.multiply.outer(entries, own)
-            patterns.append(entries)
-        return np.array(patterns)
+    def _by_choice(self, numbers: np.ndarray) -> np.ndarray:
+        """Numbers for residuals with an axis for each attribute: 0 without it, then its blocks."""
+        choices = [(index,) for index in self._plain]
+        choices += [tuple(levels.numbers_within(depth)) for levels, depth in self._at_levels]
+        found = np.zeros([1 + len(own) for own in choices])
+        for residual, at in self.of.items():
+            place = [
+                next((1 + own.index(index) for index in residual if index in own), 0)
+                for own in choices
+            ]
+            found[tuple(place)] = numbers[at]
+        return found
 
     def information(self, group: int, given: frozenset[int] | None = None) -> np.ndarray:
-        """The inverse covariance by pattern; given: attributes whose table is known exactly."""
+        """The inverse covariance by pattern; given: axes whose table is known exactly."""
         # Of what is known exactly no less, or nothing else would be left of the numbers.
         own = np.maximum(self.below[:, group], _GIVEN_VARIANCE)
-        for residual, at in self.of.items():
-            if given is not None and given.issuperset(residual):
-                own[at] = min(own[at], _GIVEN_VARIANCE)
-        return np.tensordot(self._widths / own, self._patterns, 1)
+        if given is not None:
+            for residual in self.cells.residuals_of(tuple(sorted(given))):
+                if residual in self.of:
+                    own[self.of[residual]] = min(own[self.of[residual]], _GIVEN_VARIANCE)
+        found = self._by_choice(1 / own)
+        for index in self._plain:
+            n = self.cells.sizes[index]
+            found = np.tensordot(found, [[1.0, 1.0], [-1 / n, 1 - 1 / n]], (0, 0))
+        for levels, depth in self._at_levels:
+            by_pair = 0.0
+            for own, (_, rows, _) in zip(found, levels.directions(depth), strict=True):
+                by_pair = by_pair + np.multiply.outer(own, (rows.T @ rows).ravel())
+            found = np.asarray(by_pair)
+        return found
 
     def entries(self, by_pattern: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Entries of a matrix by pattern between cells, float64[n_rows, n_columns]."""
-        agree = np.zeros((len(rows), len(columns)), dtype=np.int64)
-        of_columns = self.cells.values(self.level, columns)
-        for index, own in self.cells.values(self.level, rows).items():
-            agree = 2 * agree + (own[:, None] == of_columns[index])
-        return by_pattern.ravel()[agree]
+        patterns = np.zeros((len(rows), len(columns)), dtype=np.int64)
+        of_rows, of_columns = (self.cells.values(self.level, each) for each in (rows, columns))
+        for index in self._plain:
+            patterns = 2 * patterns + (of_rows[index][:, None] == of_columns[index])
+        for levels, depth in self._at_levels:
+            n_cells = levels.n_cells(depth)
+            own, others = (levels.places(depth, each) for each in (of_rows, of_columns))
+            patterns = n_cells**2 * patterns + n_cells * own[:, None] + others
+        return by_pattern.ravel()[patterns]
 
-    def cell_variance(self, group: int) -> float:
-        """Of the answer to a cell, given the total."""
-        at_itself = self._patterns.reshape(len(self.of), -1)[:, -1]
-        of_residuals = self.below[:, group] / self._widths * at_itself
-        return float(np.sum(of_residuals[1:]))
+    def cell_variances(self, group: int, codes: np.ndarray) -> np.ndarray:
+        """Of the answers to some cells, given the total: float64[n]."""
+        own = self.below[:, group].copy()
+        own[self.of[()]] = 0.0
+        found = self._by_choice(own)
+        for index in self._plain:
+            n = self.cells.sizes[index]
+            found = np.tensordot(found, [1 / n**2, 1 - 1 / n], (0, 0))
+        for levels, depth in self._at_levels:
+            squares = [np.sum(each**2, axis=1) for _, _, each in levels.directions(depth)]
+            found = np.tensordot(found, squares, (0, 0))
+        values = self.cells.values(self.level, codes)
+        places = tuple(levels.places(depth, values) for levels, depth in self._at_levels)
+        return np.broadcast_to(found[places], codes.shape)
 
-    def table_variance(self, attributes: AttributeIndices, group: int) -> float:
-        """Of the least-squares answer to a cell of a table; of what is known of it."""
-        own = 0.0
-        for residual, at in self.of.items():
-            if set(residual) <= set(attributes):
-                factor = prod(1 - 1 / self._sizes[index] for index in residual)
-                apart = prod(self._sizes[index] for index in attributes if index not in residual)
-                own += float(self.variances[at, group]) * factor / apart**2
-        return own
+    def table_variances(self, attributes: AttributeIndices, group: int) -> np.ndarray:
+        """Of the least-squares answers to the cells of a table; of what is known of it.
+
+        float64[n_cells]; attributes: of tables, ascending
+        """
+        closure, axes = self.plan.closure, tuple(sorted(self.cells.axes_of(attributes)))
+        of_residuals = {
+            residual: float(self.variances[self.of[residual], group])
+            for residual in self.cells.residuals_of(axes)
+            if residual in self.of
+        }
+        noise = MarginalNoise(
+            self.plan.domain, attributes, closure.strategies, of_residuals, closure.trees
+        )
+        return noise.variances.ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +192,7 @@ class Family:
         scale = np.sqrt(own * spreads[size_classes(own / n_parts)])
         k, n_cells = len(support), len(counts)
         if k > _MOST_TOGETHER or k * n_cells > _MOST_ENTRIES:
-            precisions = scale**2 / max(noise.cell_variance(group), 1e-12)
+            precisions = scale**2 / np.maximum(noise.cell_variances(group, support), 1e-12)
             return cls(support, own, scale, None, precisions, None)
         rows = noise.entries(noise.information(group), support, np.arange(n_cells))
         precisions, basis = np.linalg.eigh(scale[:, None] * rows[:, support] * scale)
@@ -283,12 +311,14 @@ class BestGuesses(WholeCounts):
         answers, stages = self.answers(0, slice(0, 1))[0], self.cells.stages[0]
         first, n_cells = self.first_of_top(answers), len(answers)
         possible = np.flatnonzero(self.cells.possible)
-        is_exact = self.cells.attributes[0] in self.cells.exact
+        is_exact = self.cells.is_exact(self.cells.attributes[0])
         if not 0 < len(possible) <= 2 * _MOST_TOGETHER or len(stages) < 2 or is_exact:
             return self.top_from(answers, first, stages)
         counts = self.top_from(answers, first, stages[:-1])[0]
         own = self.cells.in_stages(answers[None], 0).reshape(len(counts), -1)
-        own = own + ((counts - own.sum(axis=1)) / own.shape[1])[:, None]
+        shares = self.cells.in_stages(self.cells.shares(0)[None], 0).reshape(own.shape)
+        shares /= np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        own = own + (counts - own.sum(axis=1))[:, None] * shares
         answers = self.cells.from_stages(own.reshape(1, -1), 0)[0]
         noise = self._noise(0)
         given = frozenset(self.cells.orders[0][: len(stages) - 2])
@@ -308,7 +338,11 @@ class BestGuesses(WholeCounts):
         if not self.cells.has_unknown(0):
             return cells
         attributes, shape = self.cells.attributes[0], self.cells.shape(0)
-        known = [each for each in subsets_of(attributes) if self.cells.is_known(0, each)]
+        known = [
+            each
+            for each in subsets_of(attributes)
+            if self.cells.are_tables(each) and self.cells.is_known(0, each)
+        ]
         known = [each for each in known if not any(set(each) < set(other) for other in known)]
         others = [
             tuple(axis for axis, index in enumerate(attributes) if index not in each)
@@ -338,9 +372,7 @@ class BestGuesses(WholeCounts):
     def top_errors(self) -> np.ndarray:
         """Of the top, whose counts are taken to be as accurate as its answers."""
         noise = self._noise(0)
-        of_tables = [
-            np.full(self._n_cells(each), noise.table_variance(each, 0)) for each in self.tables[0]
-        ]
+        of_tables = [noise.table_variances(each, 0) for each in self.tables[0]]
         return np.concatenate(of_tables).astype(np.float32)[None]
 
     def _n_cells(self, attributes: AttributeIndices) -> int:
@@ -362,7 +394,7 @@ class BestGuesses(WholeCounts):
         is_known = self.totals[areas] != UNKNOWN
         of_totals = np.where(is_known, 0.0, noise.variances[noise.of[()], groups])
         means, spread = np.zeros_like(answers), self.spreads[level]
-        columns, n_cells = self.columns(level), answers.shape[1]
+        columns, even = self.columns(level), self.cells.shares(level)
         squared = None if errors is None else np.zeros((len(areas), columns[-1][2].stop))
         stops = np.cumsum(n_parts)
         for number, stop in enumerate(stops.tolist()):
@@ -383,7 +415,7 @@ class BestGuesses(WholeCounts):
                     of_totals[own] += gains**2 * errors[number, 0]
             # Answers are moved to have these totals, so that their means have them too. The errors
             # are still those of totals that are measured: what is given is not known.
-            moved = answers[own] + ((totals[own] - answers[own].sum(axis=1)) / n_cells)[:, None]
+            moved = answers[own] + (totals[own] - answers[own].sum(axis=1))[:, None] * even
             some = totals[own] > 0
             own, moved, alphas = own[some], moved[some], alphas[some]
             shares = totals[own] / totals[own].sum()
@@ -436,13 +468,13 @@ class BestGuesses(WholeCounts):
         """
         together = variances.sum(axis=0)
         within = variances * (1 - variances / together)
-        of_index = self.cells.values(level, family.support)
         found = []
         for attributes, columns, _ in self.columns(level):
             n_cells = self._n_cells(attributes)
             places = np.zeros(len(family.support), dtype=np.int64)
-            for index in attributes:
-                places = places * self.cells.sizes[index] + of_index[index]
+            values = self.cells.values_of(level, family.support, attributes)
+            for index, own in zip(attributes, values, strict=True):
+                places = places * self.cells.sizes[index] + own
             squares = family.squares(places, n_cells)
             # The area's own error goes to its parts as what they have too much together does;
             # where nobody is, as records would.
@@ -466,7 +498,7 @@ class BestGuesses(WholeCounts):
     ) -> None:
         """Find τ of a level by the likelihood of cells, each class of sizes by itself."""
         curves, noise = np.zeros((len(SIZES) + 1, len(_SPREADS))), self._noise(level)
-        answers = answers + ((totals - answers.sum(axis=1)) / answers.shape[1])[:, None]
+        answers = answers + (totals - answers.sum(axis=1))[:, None] * self.cells.shares(level)
         stops = np.cumsum(n_parts)
         for number, stop in enumerate(stops.tolist()):
             own = np.arange(stop - n_parts[number], stop)
@@ -480,10 +512,11 @@ class BestGuesses(WholeCounts):
             squares = (answers[np.ix_(own, support)] - expected) ** 2
             squares /= 1 - shares[:, None] * (1 - 1e-3)
             classes = size_classes(above[number, support] / len(own))
-            variance = noise.cell_variance(int(groups[own[0]]))
+            variances = noise.cell_variances(int(groups[own[0]]), support)
             for place in np.unique(classes):
                 some = classes == place
-                all_of = variance + _SPREADS[:, None] * expected[:, some].ravel()
+                by_noise = np.tile(variances[some], len(own))
+                all_of = by_noise + _SPREADS[:, None] * expected[:, some].ravel()
                 curves[place] -= np.sum(np.log(all_of) + squares[:, some].ravel() / all_of, 1) / 2
         self.curves[level] = curves
         self.spreads[level] = spreads_of(curves)
@@ -509,8 +542,8 @@ def tables_with_errors(plan: AreaDesign, cells: AreaCells) -> list[list[Attribut
         asked.add(tuple(index for index in own if cells.sizes[index] > 1))
     in_order = sorted(asked, key=lambda each: (len(each), each))
     return [
-        [each for each in in_order if set(each) <= set(attributes)]
-        for attributes in cells.attributes
+        [each for each in in_order if cells.has(level, each)]
+        for level in range(len(cells.attributes))
     ]
 
 

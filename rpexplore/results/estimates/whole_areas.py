@@ -54,7 +54,7 @@ class WholeCounts:
         total, order = self.top_total(answers), self.cells.orders[0]
         for count in range(len(order), 0, -1):
             n_cells = int(np.prod([self.cells.sizes[index] for index in order[:count]]))
-            if tuple(sorted(order[:count])) in self.cells.exact and n_cells in self.cells.stages[0]:
+            if self.cells.is_exact(order[:count]) and n_cells in self.cells.stages[0]:
                 own = self.cells.in_stages(answers[None], 0).reshape(n_cells, -1).sum(axis=1)
                 return np.maximum(np.rint(own), 0).astype(np.int64)
         return np.array([total])

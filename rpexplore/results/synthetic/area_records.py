@@ -186,7 +186,7 @@ def synthesize_areas(
             "created": now(),
             "label": label,
             "rows": n_records,
-            "attributes": [plan.domain.names[index] for index in cells.attributes[0]] + by_model,
+            "attributes": [plan.domain.names[index] for index in cells.of_records] + by_model,
             "by_model": by_model,
             "guarantee": guarantee(sources, "records"),
             **facts_of_sources(sources),
@@ -206,7 +206,7 @@ def _known(plan: AreaDesign, cells: AreaCells) -> dict[str, list[str]]:
     tree, known = plan.workload.tree, {}
     for level, name in enumerate(tree.levels[1:], start=1):
         known[name] = tree.codes[tree.level_slice(level)].unique().to_pylist()
-    for attribute in (plan.domain.attributes[index] for index in cells.attributes[0]):
+    for attribute in (plan.domain.attributes[index] for index in cells.of_records):
         known[attribute.name] = attribute.labels()
     return known
 
@@ -272,7 +272,8 @@ class _Maker:
                 columns.append(array)
                 fields.append(column.field(array.type))
 
-        for index, own in self.cells.values(0, codes).items():
+        indices = self.cells.of_records
+        for index, own in zip(indices, self.cells.values_of(0, codes, indices), strict=True):
             add(domain.attributes[index], own)
         if self.further is not None:
             known = {field.name: column for field, column in zip(fields, columns, strict=True)}

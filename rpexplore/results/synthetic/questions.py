@@ -18,7 +18,7 @@ from rpexplore.common.numbers import normal_quantile
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.domain.values import combination_from_text, product_query
+from rpexplore.domain.values import question_from_text
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation.agreement import fitted
 from rpexplore.estimation.smooth_tables import SmoothTables
@@ -26,6 +26,7 @@ from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets
 from rpexplore.planning.mechanism.asked_levels import queries_at_levels
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise, Where, query_attributes
 from rpexplore.releases.items import CONFIDENCE, Answer, PartReader
+from rpexplore.releases.means import MeanAnswer, mean_asked, with_sum
 from rpexplore.results.synthetic.impossible import Impossible, conditions_of_records
 from rpexplore.results.synthetic.population import population_records
 from rpexplore.results.synthetic.targets import refuse_many_values, smooth_tables, smooth_targets
@@ -99,10 +100,17 @@ class ModelAnswer(Answer):
         return (self._spread * (self.value + self._spread / 4)) ** 0.5
 
 
-def describe_answer(answer: Answer, record_noun: str) -> str:
-    """An answer with its interval and what it rests on, in a sentence."""
-    interval = f"{answer.lower_95:,.0f} to {answer.upper_95:,.0f}"
-    return f"{answer.value:,.0f} {record_noun}, {answer.basis}; 95 % interval {interval}."
+def describe_answer(answer: Answer, noun: str) -> str:
+    """An answer with its interval and what it rests on, in a sentence.
+
+    noun: what it is a number of, as `means.unit_of_query` has it
+    """
+    digits = 2 if isinstance(answer, MeanAnswer) else 0
+    value, lower, upper = (
+        f"{number:,.{digits}f}" for number in (answer.value, answer.lower_95, answer.upper_95)
+    )
+    said = f"{value} {noun}".replace(" ,", ",")
+    return f"{said}, {answer.basis}; 95 % interval {lower} to {upper}."
 
 
 class Questions:
@@ -129,7 +137,8 @@ class Questions:
 
         Args:
             where: Attribute name -> its values as a text ("65.."), or one number, 0 or 1, for each
-                of its values; or all as one text, "age=65.. region=R01".
+                of its values; or all as one text, "age=65.. region=R01". Of amounts "sum",
+                "records" or "mean".
 
         Returns:
             From the tables if one holds the attributes together, unbiased and with the exact error;
@@ -142,11 +151,12 @@ class Questions:
             ReleaseError: If no model can be fitted to what was released.
         """
         if isinstance(where, str):
-            where = product_query(
-                self.domain, combination_from_text(self.domain, where, "question")
-            )
-        if self.is_held(where):
+            where = question_from_text(self.domain, where)
+        mean = mean_asked(self.domain, where)
+        if self.is_held(where if mean is None else with_sum(where, mean)):
             return self._tables.answer(where=where)
+        if mean is not None:
+            where = with_sum(where, mean)  # a model has none: the error below says so
         # The model is of the levels that tables have.
         at_levels: dict[str, Any] = {}
         level_of: dict[str, int] = {}

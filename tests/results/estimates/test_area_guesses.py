@@ -169,7 +169,7 @@ def test_areas_of_very_many_cells_are_estimated_cell_by_cell(monkeypatch):
     answers = np.array([[25.0, 1, 1, 3, 10, 3], [17, 2, -2, 9, 14, 3]])
     expected = np.array([[0.5], [0.5]]) * above
     means, variances = family.posterior(answers, expected, np.array([0.5, 0.5]), np.ones(2))
-    m, sigma = expected[0, family.support], noise.cell_variance(1)
+    m, sigma = expected[0, family.support], noise.cell_variances(1, np.arange(1))
     alone = m + 2 * m / (2 * m + sigma) * (answers[:, family.support] - m)
     surplus = alone.sum(axis=0) - above[family.support]
     np.testing.assert_allclose(means, alone - surplus / 2)
