@@ -14,6 +14,7 @@ from rpexplore.domain.public_tables import PublicTables
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.losses.losses import SumOfVariances
+from rpexplore.planning.mixed_weights import FEWEST_OF_THREE, NOT_SIMULATED, mixed_smooth_weights
 from rpexplore.planning.planner import plan_tables as fixed_plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.smooth_weights import SmoothWeights
@@ -71,10 +72,16 @@ def unbiased_alternative(plan: AdaptivePlan) -> TablePlan:
 
 
 def smooth_alternative(plan: AdaptivePlan) -> TablePlan:
-    """The plan of the same tables at the same budget that is made to be smoothed."""
+    """The plan of the same tables at the same budget that is made to be smoothed.
+
+    With half mixed weights, as adaptive plans are not at the mercy of what pairs show either.
+    """
     budget = plan.budget
-    weights = SmoothWeights(float(budget.record_privacy_cost / 2), plan.expected_records)
-    return fixed_plan(weights.weighted(plan.workload), loss=SumOfVariances(), budget=budget)
+    by_pairs = SmoothWeights(float(budget.record_privacy_cost / 2), plan.expected_records)
+    workload = by_pairs.weighted(plan.workload)
+    share = NOT_SIMULATED if int(workload.orders.max()) >= FEWEST_OF_THREE else 1.0
+    weights = mixed_smooth_weights(by_pairs, workload, budget, (share,))[share]
+    return fixed_plan(weights.weighted(workload), loss=SumOfVariances(), budget=budget)
 
 
 @dataclass(frozen=True, eq=False)

@@ -155,6 +155,7 @@ def adaptive_rehearsal(
     """What a rehearsal found: facts, and text."""
     frame = rehearsal.frame
     columns = {
+        "made-up records": frame["population"].tolist(),
         "attributes": [f"{order}" for order in frame["order"]],
         "tables": [f"{count:,}" for count in frame["tables"]],
         "adaptive": list(map(describe_share, frame["adaptive"])),

@@ -24,6 +24,7 @@ _BOUND = 0.9  # the probability that a table hides no more than is stated
 _CHANCE = 0.05  # that any residual is called contradicted if the tables are right
 _FARTHER = 2.0  # mean square distance, in noise, from which on what was measured is the nearer
 _LEAST_SHARE = 1e-6
+_SMALLEST_COUNT = 1e-9  # that is divided by
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,29 @@ class Misfit:
 
     distance  mean square over the degrees of freedom, in variances of the noise
     kept      share of the measurement's noise that the tables repeat, mean over cells
-    signal    the distance that a hidden deviation of variance τ t adds, over τ
+    signal    the distance that a hidden deviation of variance τ g adds (`free_counts`), over τ
     """
 
     distance: float
     kept: float
     signal: float
     degrees_of_freedom: float
+
+
+def free_counts(table: np.ndarray) -> np.ndarray:
+    """g = t ∏ (1 − t/(sum along an axis)) of each cell: what of it can vary while sums stay.
+
+    Of counts with variances τ t that are given to have the same sums, τ g is the variance: exactly
+    for one axis, about so for more. A cell that holds nearly all of a sum can move no farther than
+    the others of the sum.
+
+    table: float[n_1, …, n_k], no cell below 0
+    """
+    free = table
+    for axis in range(table.ndim):
+        sums = np.maximum(table.sum(axis=axis, keepdims=True), _SMALLEST_COUNT)
+        free = free * np.maximum(1 - table / sums, 0.0)
+    return free
 
 
 def misfits(
@@ -58,7 +75,8 @@ def misfits(
         found[subset] = Misfit(
             measured.map.squared_length(subset, off) / (measured.variances[subset] * df),
             float(min(kept, 1.0)),
-            float(np.mean(smooth)) / measured.even_variance(subset),
+            float(np.sum(free_counts(np.maximum(smooth, 0.0))))
+            / (measured.even_variance(subset) * df),
             df,
         )
     return found
@@ -94,7 +112,7 @@ def towards_measured(
 
 
 def hidden_scales(misfits: Mapping[AttributeIndices, Misfit]) -> dict[AttributeIndices, float]:
-    """τ of each residual: its cells deviate from the truth by variances τ t that nothing shows.
+    """τ of each residual: its cells deviate from the truth by variances τ g that nothing shows.
 
     An upper bound, from the table's own residual and from what those of its order have.
     """

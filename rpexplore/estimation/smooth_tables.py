@@ -14,7 +14,13 @@ from rpexplore.common.processes import Progress, no_progress, one_thread, part_o
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.agreement import agreeing
-from rpexplore.estimation.hidden import contradicted, hidden_scales, misfits, towards_measured
+from rpexplore.estimation.hidden import (
+    contradicted,
+    free_counts,
+    hidden_scales,
+    misfits,
+    towards_measured,
+)
 from rpexplore.estimation.higher_tables import higher_tables
 from rpexplore.estimation.nonnegative import impossible_cells, nonnegative
 from rpexplore.estimation.one_way import one_way
@@ -97,7 +103,11 @@ class SmoothTables:
 
         def variance(subset: AttributeIndices, table: np.ndarray) -> np.ndarray:
             own = self._errors.own_variance(subset, table)
-            return own if scales is None else own + scales[subset] * np.maximum(table, 0.0)
+            return (
+                own
+                if scales is None
+                else own + scales[subset] * free_counts(np.maximum(table, 0.0))
+            )
 
         truth, measured = rehearsed_release(self._measured, self._table, variance)
         return truth, measured, smooth_residuals(measured, on_progress=on_progress)

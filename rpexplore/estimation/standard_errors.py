@@ -9,6 +9,7 @@ import numpy as np
 from rpexplore.common.numbers import normal_quantile
 from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.estimation.hidden import free_counts
 from rpexplore.estimation.one_way import OneWay, remaining_variance
 from rpexplore.estimation.pairs import FactorModel
 from rpexplore.estimation.table_map import (
@@ -86,7 +87,8 @@ class ErrorModel:
             if subset:
                 missing = [axis for axis, i in enumerate(attributes) if i not in subset]
                 part = np.maximum(tables[subset], _SMALLEST_COUNT)
-                relative = relative + np.expand_dims(scales[subset] / part, missing)
+                hidden = scales[subset] * free_counts(part) / part**2
+                relative = relative + np.expand_dims(hidden, missing)
         return table**2 * relative
 
     def unbiased_errors(self, attributes: AttributeIndices) -> np.ndarray:

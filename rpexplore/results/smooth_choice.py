@@ -23,13 +23,21 @@ from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.estimation.table_map import MeasuredResiduals
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.losses.losses import SumOfVariances
+from rpexplore.planning.mixed_weights import (
+    FEWEST_OF_THREE,
+    NOT_SIMULATED,
+    loses_less_at_worst,
+    mixed_smooth_weights,
+)
 from rpexplore.planning.planner import plan_tables
 from rpexplore.privacy.budget import Budget
 from rpexplore.results.rehearsal import (
     MOST_RECORDS,
+    POPULATIONS,
     adaptive_fit,
     made_up_records,
     noisy_contributions,
+    with_sums,
 )
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
@@ -37,15 +45,9 @@ from rpexplore.workload.workload import Workload
 SHARES = (1.0, 0.75, 0.5, 0.25)
 """Of weights by pairs in a mixture, by the losses that each alone has; the rest by cell."""
 
-NOT_SIMULATED = 0.5
-"""Of weights by pairs where nothing is simulated: near the minimax of trials."""
-
-POPULATIONS = ("pairs tell all", "three attributes depend jointly")
 _MOST_ATTRIBUTES = 8  # that are simulated, for time
 _MOST_CELLS = 1_000_000  # of their tables
 _ABOUT_AS_GOOD = 1.03  # times the least of the largest losses
-_PLANTED = 0.5  # share of the records in which an attribute is the sum of two others
-_FEWEST_OF_THREE = 3
 _LEAST_ERROR = 1e-9  # that is divided by
 
 
@@ -103,12 +105,10 @@ class SmoothChoice:
         if self.adaptive is None or self.frame is None:
             return ""
         errors = self.frame[list(POPULATIONS)]
-        adaptive = np.array([self.adaptive[population] for population in POPULATIONS])
-        best = np.maximum(np.minimum(errors.min().to_numpy(), adaptive), _LEAST_ERROR)
-        at_worst = [float(np.max(own / best)) for own in (adaptive, errors.to_numpy()[row])]
-        is_better = _ABOUT_AS_GOOD * at_worst[0] < at_worst[1]
-        found = " and ".join(map(describe_share, adaptive.tolist()))
-        if is_better:
+        adaptive = [self.adaptive[population] for population in POPULATIONS]
+        best, chosen = errors.min().to_numpy(), errors.to_numpy()[row]
+        found = " and ".join(map(describe_share, adaptive))
+        if loses_less_at_worst(adaptive, chosen.tolist(), best.tolist()):
             return f" An adaptive plan (--adaptive) is off by {found}: it loses less at worst."
         return f" An adaptive plan is off by {found}: it does not lose less at worst."
 
@@ -138,21 +138,21 @@ def choose_smooth_weights(
     """
     by_pairs = SmoothWeights(float(budget.record_privacy_cost) / 2, expected.total)
     workload = by_pairs.weighted(workload)
-    if int(workload.orders.max()) < _FEWEST_OF_THREE:
+    if int(workload.orders.max()) < FEWEST_OF_THREE:
         return SmoothChoice(by_pairs, 1.0, None)
     simulated = _simulated_part(workload)
     if simulated is None or not 1 <= expected.total <= MOST_RECORDS:
-        mixed = _mixtures(by_pairs, workload, budget, (NOT_SIMULATED,))
+        mixed = mixed_smooth_weights(by_pairs, workload, budget, (NOT_SIMULATED,))
         return SmoothChoice(mixed[NOT_SIMULATED], NOT_SIMULATED, None)
     rows: dict[float, dict[str, float]] = {share: {"share": share} for share in SHARES}
-    candidates = _mixtures(by_pairs, simulated, budget, SHARES)
+    candidates = mixed_smooth_weights(by_pairs, simulated, budget, SHARES)
     adaptive = _adaptive(simulated, budget, expected)
     of_adaptive: dict[str, float] = {}
     n_steps = len(POPULATIONS) * (len(SHARES) + (adaptive is not None))
     for number, population in enumerate(POPULATIONS):
         codes, n_records = made_up_records(simulated.domain, expected, simulated.used)
         if number:
-            codes = _with_sums(codes, simulated)
+            codes = with_sums(codes, simulated)
         counts = _counts(simulated, codes, n_records)
         for position, share in enumerate(SHARES):
             done = (number * n_steps / len(POPULATIONS) + position) / n_steps
@@ -168,7 +168,7 @@ def choose_smooth_weights(
     at_worst = (errors / errors.min()).max(axis=1).to_numpy()
     # Of those about as good that with most by pairs: pairs of real records tell more.
     share = SHARES[int(np.argmax(at_worst <= _ABOUT_AS_GOOD * at_worst.min()))]
-    weights = _mixtures(by_pairs, workload, budget, (share,))[share]
+    weights = mixed_smooth_weights(by_pairs, workload, budget, (share,))[share]
     on_progress("Finished", 1.0)
     return SmoothChoice(weights, share, frame, of_adaptive or None)
 
@@ -182,21 +182,6 @@ def _adaptive(workload: Workload, budget: Budget, expected: ExpectedCounts) -> A
         return None
 
 
-def _mixtures(
-    by_pairs: SmoothWeights, workload: Workload, budget: Budget, shares: tuple[float, ...]
-) -> Mapping[float, SmoothWeights]:
-    """By share θ: weights θ w/L + (1 − θ) c/L_c, L and L_c the least losses by w and by cells c."""
-    losses = []
-    for weights in (by_pairs.weights(workload), np.asarray(workload.counted_cells, dtype=float)):
-        of_kind = replace(workload, weights=weights)
-        losses.append(plan_tables(of_kind, loss=SumOfVariances(), budget=budget).loss_value)
-    ratio = losses[0] / losses[1]
-    return {
-        share: replace(by_pairs, by_cell=float(f"{(1 - share) / share * ratio:.3g}"))
-        for share in shares
-    }
-
-
 def _simulated_part(workload: Workload) -> Workload | None:
     """The tables of at most eight attributes, all in single values; None if there are none."""
     if any(
@@ -205,7 +190,7 @@ def _simulated_part(workload: Workload) -> Workload | None:
         for index in workload.attribute_indices(table)
     ):
         return None
-    largest = workload.orders >= _FEWEST_OF_THREE
+    largest = workload.orders >= FEWEST_OF_THREE
     used = np.unique(workload.members[largest])
     used = used[used >= 0]
     by_size = used[np.argsort(workload.domain.sizes[used], kind="stable")]
@@ -217,24 +202,10 @@ def _simulated_part(workload: Workload) -> Workload | None:
         for position, table in enumerate(workload.tables)
         if kept.issuperset(workload.attribute_indices(position))
     ]
-    if not tables or max(map(len, tables)) < _FEWEST_OF_THREE:
+    if not tables or max(map(len, tables)) < FEWEST_OF_THREE:
         return None
     part = Workload.of(workload.domain, tables)
     return part if float(np.sum(part.counted_cells)) <= _MOST_CELLS else None
-
-
-def _with_sums(codes: Codes, workload: Workload) -> Codes:
-    """In half of the records, of disjoint triples the third attribute is the sum of the others."""
-    codes, taken = dict(codes), set()
-    for position in np.flatnonzero(workload.orders >= _FEWEST_OF_THREE).tolist():
-        first, second, third = workload.attribute_indices(position)[:_FEWEST_OF_THREE]
-        if taken.isdisjoint((first, second, third)):
-            taken.update((first, second, third))
-            sums = (codes[first] + codes[second]) % int(workload.domain.sizes[third])
-            # Every other record: made-up records stand in the order of public counts alone.
-            planted = np.arange(len(sums)) % round(1 / _PLANTED) == 0
-            codes[third] = np.where(planted, sums, codes[third]).astype(codes[third].dtype)
-    return codes
 
 
 def _counts(workload: Workload, codes: Codes, n_records: int) -> Counts:

@@ -8,6 +8,7 @@ import pytest
 from rpexplore.estimation.hidden import (
     Misfit,
     contradicted,
+    free_counts,
     hidden_scales,
     misfits,
     towards_measured,
@@ -30,14 +31,49 @@ def contributions_of(counts):
     return found
 
 
-def noisy(exact, variance, rng):
+def noisy(exact, variance, rng, sizes=SIZES):
     drawn = {}
     for subset, values in exact.items():
         noise = rng.normal(0, variance**0.5, values.shape)
         for axis in range(len(subset)):
             noise = noise - noise.mean(axis=axis, keepdims=True)
         drawn[subset] = values + noise
-    return MeasuredResiduals(drawn, dict.fromkeys(drawn, variance), SIZES, {})
+    return MeasuredResiduals(drawn, dict.fromkeys(drawn, variance), np.array(sizes), {})
+
+
+def test_free_counts_are_the_variances_that_are_left_where_sums_are_given():
+    # Of one axis by the formula of normal counts: D − D 1 (1ᵀ D 1)⁻¹ 1ᵀ D.
+    counts = np.array([90.0, 9.0, 1.0, 0.0])
+    left = np.diag(counts) - np.outer(counts, counts) / counts.sum()
+    np.testing.assert_allclose(free_counts(counts), np.diag(left))
+    # A minority's records can only be taken for the majority's: both can move by as much. With
+    # both sums of each axis given, one number is left; it has the variance 1/Σ 1/t.
+    pair = np.array([[9_000.0, 900.0], [90.0, 10.0]])
+    np.testing.assert_allclose(free_counts(pair), 1 / np.sum(1 / pair), rtol=0.12)
+    assert not free_counts(np.diag([5.0, 0.0, 7.0])).any()  # one value follows from the other
+
+
+def test_what_a_small_group_hides_is_not_looked_for_among_all_others():
+    """Records of a small group are in other cells than the tables say, all others' in theirs."""
+    rng, sizes, hidden, bounds = np.random.default_rng(3), np.array([2, 6, 6]), 4000.0, []
+    tables = np.stack([np.full((6, 6), 10_000.0), np.full((6, 6), 100.0)])
+    estimates = contributions_of(tables)
+    for _ in range(40):
+        off = rng.normal(0, hidden**0.5, (6, 6))
+        truth = contributions_of(tables + np.stack([-off, off]))
+        measured = noisy({**estimates, (0, 1, 2): truth[(0, 1, 2)]}, 900.0, rng, sizes)
+        found = misfits(
+            measured,
+            estimates,
+            lambda subset: tables.sum(axis=tuple({0, 1, 2} - set(subset))),
+            lambda _, table: np.zeros_like(table),
+        )
+        scale = hidden_scales(found)[(0, 1, 2)]
+        bounds.append(scale * free_counts(tables)[1].mean())
+    # (1 − 1/6)² of the variance is left where sums are given.
+    left = hidden * 25 / 36
+    assert np.mean(np.array(bounds) >= left / 2) >= 0.9
+    assert np.median(bounds) <= 2 * left
 
 
 @pytest.mark.parametrize("hidden", [0.0, 4.0, 400.0])

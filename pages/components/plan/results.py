@@ -250,7 +250,8 @@ def _rehearsal(made: AdaptivePlan) -> None:
         return
     frame = rehearsal.frame
     shares = ["fixed", "adaptive"]
-    columns = {name: COLUMNS[name] for name in ("order", "tables")}
+    columns = {"population": Column("made-up records", "text")}
+    columns |= {name: COLUMNS[name] for name in ("order", "tables")}
     columns |= {"fixed": _FIXED, "adaptive": _ADAPTIVE}
     st.markdown(escaped(rehearsal.describe(record_noun)))
     listing(
