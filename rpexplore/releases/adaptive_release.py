@@ -242,7 +242,7 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
         listed = any(entry["path"] == path for entry in self.manifest["files"])
         packed = packed_tables(workload, file_per_table=not listed)
         sizes = np.array([int(workload.exact_cells[table]) for table in packed.tolist()], int)
-        return PackedTables(self.folder / PACKED, packed, sizes, ADAPTIVE[:2])
+        return PackedTables(self.checked, packed, sizes, ADAPTIVE[:2])
 
     @cached_property
     def _labels(self) -> LabelsOfBases:
