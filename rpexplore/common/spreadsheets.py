@@ -9,6 +9,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -24,6 +25,7 @@ MOST_CELLS = 5_000_000  # of all sheets; an empty row counts as one
 _PIECE = 1 << 16
 _MOST_COLUMNS = 1000
 _REFERENCE = re.compile(r"([A-Z]+)[0-9]+")
+FIRST_ROWS = 50  # of a sheet, which tell what it holds
 _EMPTY_RUN = 1000  # cells or rows that are repeated more often are the rest of the sheet
 
 Row = list[str]
@@ -41,6 +43,7 @@ def sheets_of(
     *,
     most_bytes: int = MOST_XML,
     most_cells: int = MOST_CELLS,
+    is_wanted: Callable[[list[Row]], bool] = lambda _: True,
 ) -> dict[str, list[Row]]:
     """The rows of each sheet as texts, by its name; empty rows behind them are left out.
 
@@ -48,6 +51,8 @@ def sheets_of(
         content: What the file holds, of either kind.
         name: What errors call it.
         most_bytes, most_cells: Of all parts that are read, unpacked, and of all sheets.
+        is_wanted: Of a sheet of Excel whether it is read on, by its first `FIRST_ROWS` that are not
+            empty. Records, of which a sheet may have a million, need not be read to be passed over.
 
     Raises:
         error: For a file that is none, is damaged, or holds more than a codebook has.
@@ -56,7 +61,7 @@ def sheets_of(
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             parts = _Parts(archive, name, error, most_bytes, most_cells)
             is_excel = "xl/workbook.xml" in archive.namelist()
-            return _of_excel(parts) if is_excel else _of_open_document(parts)
+            return _of_excel(parts, is_wanted) if is_excel else _of_open_document(parts)
     # What zipfile raises for damage, an unknown compression and a password. Not `DAMAGED`: its
     # ValueError would hide what is said of the rows.
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
@@ -135,7 +140,7 @@ def _without_end(rows: list[Row]) -> list[Row]:
 # ---- Excel: a list of sheets, where each lies, texts that cells share, and the cells.
 
 
-def _of_excel(parts: _Parts) -> dict[str, list[Row]]:
+def _of_excel(parts: _Parts, is_wanted: Callable[[list[Row]], bool]) -> dict[str, list[Row]]:
     places: dict[str, str] = {}  # of relationships, by their identifiers
     listed: list[tuple[str, str]] = []  # name and relationship of each sheet
 
@@ -158,7 +163,7 @@ def _of_excel(parts: _Parts) -> dict[str, list[Row]]:
         target = places.get(identifier, "")
         part = target.lstrip("/") if target.startswith("/") else str(PurePosixPath("xl") / target)
         if "worksheets/" in part:  # and no chart
-            sheets[name] = _rows_of_excel(parts, part, texts)
+            sheets[name] = _rows_of_excel(parts, part, texts, is_wanted)
     return sheets
 
 
@@ -208,8 +213,15 @@ class _Texts:
         return "".join(self.pieces)
 
 
-def _rows_of_excel(parts: _Parts, part: str, texts: list[str]) -> list[Row]:
+class _EnoughError(Exception):
+    """The first rows of a sheet tell that it is not wanted."""
+
+
+def _rows_of_excel(
+    parts: _Parts, part: str, texts: list[str], is_wanted: Callable[[list[Row]], bool]
+) -> list[Row]:
     rows: list[Row] = []
+    n_filled = 0
     row: Row = []
     cell: dict[str, str] = {}
     reader = _Texts()
@@ -235,9 +247,14 @@ def _rows_of_excel(parts: _Parts, part: str, texts: list[str]) -> list[Row]:
                 row.extend([""] * (place + 1 - len(row)))
                 row[place] = _excel_text(reader.joined, cell.get("t", "n"), texts)
         elif tag == "row":
+            nonlocal n_filled
             rows.append(parts.counted(row))
+            n_filled += any(row)
+            if n_filled == FIRST_ROWS and any(row) and not is_wanted(rows):
+                raise _EnoughError
 
-    parts.parse(part, start, end, reader.text)
+    with suppress(_EnoughError):
+        parts.parse(part, start, end, reader.text)
     return _without_end(rows)
 
 

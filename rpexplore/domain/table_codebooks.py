@@ -60,14 +60,27 @@ def codebook_of_sheets(
     attributes: list[Attribute] = []
     labels: dict[str, str] = {}
     passed_over: list[str] = []
-    for name, rows in sheets_of(content, filename, DomainError).items():
-        source = f"{filename}, sheet {shown(name)!r}"
-        below = list(
+
+    def of_codebook(rows: list[Row]) -> list[tuple[int, Sequence[str]]]:
+        """The rows from the names of columns on."""
+        return list(
             below_title(
                 numbered(rows),
                 lambda row: is_header(row, named) or (named is None and _is_of_one_attribute(row)),
             )
         )
+
+    def may_be_codebook(rows: list[Row]) -> bool:
+        ((_, header), *_) = of_codebook(rows)
+        columns = {column.strip().lower() for column in header}
+        return is_header(header, named) or (
+            named is None and bool(columns & {"value", "code"} or "name" in columns)
+        )
+
+    sheets = sheets_of(content, filename, DomainError, is_wanted=may_be_codebook)
+    for name, rows in sheets.items():
+        source = f"{filename}, sheet {shown(name)!r}"
+        below = of_codebook(rows)
         header = below[0][1] if below else []
         columns = {column.strip().lower() for column in header}
         if named is not None:

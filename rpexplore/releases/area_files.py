@@ -39,6 +39,7 @@ from rpexplore.releases.table_cells import (
     label_columns,
     notes_of,
     schema_of_cells,
+    texts_at,
     write_rows,
 )
 
@@ -366,7 +367,7 @@ def _write_rows(
         ]
         for code, named in zip(codes, labels, strict=True):
             tiled = np.tile(code, n_areas)
-            columns += [pa.DictionaryArray.from_arrays(tiled, texts) for _, texts in named]
+            columns += [texts_at(tiled, texts) for _, texts in named]
         columns += columns_of(some)
         if is_empty:
             columns.append(constant_text(EMPTY_NOTE, n_areas * n_cells))

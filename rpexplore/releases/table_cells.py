@@ -92,7 +92,7 @@ def pieces_of_cells(
         codes = _codes(start, stop, values.shape)
         columns: list[pa.Array] = []
         for code, named in zip(codes, labels, strict=True):
-            columns += [pa.DictionaryArray.from_arrays(code, texts) for _, texts in named]
+            columns += [texts_at(code, texts) for _, texts in named]
         piece, are_alike = every_value[start:stop], not any(variances.strides)
         error = np.sqrt(variances.flat[:1] if are_alike else variances[tuple(codes)])
         columns += arrays_of_figures(figures, piece, error, note)
@@ -119,11 +119,22 @@ def rows_of_arrays(
     schema = schema_of_cells([column for named in labels for column, _ in named], figures)
     codes = _codes(0, math.prod(shape), shape)
     of_labels = [
-        pa.DictionaryArray.from_arrays(code, texts)
+        texts_at(code, texts)
         for code, named in zip(codes, labels, strict=True)
         for _, texts in named
     ]
     return pa.table([*of_labels, *arrays], schema=schema)
+
+
+def texts_at(indices: np.ndarray, texts: pa.Array) -> pa.DictionaryArray:
+    """A column of these texts, each once in its dictionary, as pandas wants it.
+
+    A group may be called like the code of a value, which their labels tell apart.
+    """
+    once = texts.dictionary_encode()
+    if len(once.dictionary) < len(texts):
+        return pa.DictionaryArray.from_arrays(once.indices.take(pa.array(indices)), once.dictionary)
+    return pa.DictionaryArray.from_arrays(indices, texts)
 
 
 def schema_of_cells(labels: Sequence[Column], figures: Sequence[Column]) -> pa.Schema:

@@ -588,6 +588,8 @@ def _read_estimates(
     shapes = [tuple(domain.sizes[list(subset)].tolist()) for subset in subsets]
     arrays = read_arrays(folder / _CONTRIBUTIONS, "contribution", shapes, np.float64)
     sigma_squared = [Fraction(residual["sigma_squared"]) for residual in residuals]
+    if min(map(float, sigma_squared), default=0.0) < 0:  # raises for what no float holds
+        raise ValueError(sigma_squared)
     packed = frozenset[int]()
     if in_one_file:
         packed = frozenset(packed_tables(Workload.of(domain, content["tables"])).tolist())

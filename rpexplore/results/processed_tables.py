@@ -1,10 +1,12 @@
 """Processed tables as they are read again, and the new folder that tables are written to."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from rpexplore.common.json_fields import loads
+from rpexplore.common.json_fields import (
+    FieldError,
+    check_keys,
+    indices,
+    list_of,
+    lists,
+    loads,
+    text_of,
+)
+from rpexplore.common.numbers import shown
 from rpexplore.common.processes import Progress, in_order
 from rpexplore.common.template_text import text_from_template
 from rpexplore.common.text import describe_share, rounded
@@ -165,8 +176,11 @@ def load_checked(
             **facts_as_worded(manifest),
         }
         files = None if files_of is None else files_of(manifest)
-    except UNREADABLE:
-        raise not_as_written(folder, noun, "its manifest has not what it must have") from None
+    except UNREADABLE as error:
+        reason = "its manifest has not what it must have"
+        if isinstance(error, FieldError):
+            reason = f"{reason} ({str(error).rstrip('.')})"
+        raise not_as_written(folder, noun, reason) from None
     check_facts(folder, manifest, facts, noun)
     if files is not None:
         check_listed(folder, manifest, files, noun)
@@ -457,19 +471,23 @@ class _Layout:
     @classmethod
     def read(cls, folder: CheckedFolder) -> "_Layout":
         """Raises one of `UNREADABLE`."""
-        stated = loads((folder / LAYOUT).read_text(encoding="utf-8"))
-        labels = [
-            [
-                (
-                    Column(**{name: fact for name, fact in one.items() if name != "texts"}),
-                    pa.array(one["texts"], pa.string()),
-                )
-                for one in columns
+        try:
+            stated = loads((folder / LAYOUT).read_text(encoding="utf-8"))
+            check_keys(stated, ("labels", "tables"), LAYOUT)
+            labels = [
+                _labels(columns) for columns in lists(list_of(stated, "labels"), "list of labels")
             ]
-            for columns in stated["labels"]
-        ]
-        tables = [[range(len(labels))[index] for index in table] for table in stated["tables"]]
-        return cls(labels, tables)
+            tables = lists(list_of(stated, "tables"), "table")
+            indices([*chain.from_iterable(tables)], len(labels), "number of labels")
+            layout = cls(labels, tables)
+            for names in map(layout.names, range(len(tables))):
+                if len(set(names)) < len(names):
+                    raise FieldError(f"a table of ({', '.join(names)}) has an attribute twice.")
+        except (FieldError, ReleaseError):
+            raise
+        except UNREADABLE:
+            raise FieldError("a part is of another kind than it must be.") from None
+        return layout
 
     def names(self, position: int) -> tuple[str, ...]:
         return tuple(self.labels[index][0][0].attribute for index in self.tables[position])
@@ -482,6 +500,29 @@ class _Layout:
         """The tables that are in one file, ascending: int64[m]."""
         sizes = [prod(self.shape(position)) for position in range(len(self.tables))]
         return np.flatnonzero(np.array(sizes) <= MOST_CELLS)
+
+
+def _labels(columns: Any) -> Labels:
+    """The columns that say what the cells along one axis count; raises one of `UNREADABLE`."""
+    labels: Labels = []
+    for one in columns:
+        texts = list_of(one, "texts")
+        column = Column(**{name: text_of(one, name) for name in one if name != "texts"})
+        if not column.names_cells or not all(isinstance(text, str) for text in texts):
+            raise FieldError(f"{shown(column.name)} must have texts, as a code or a label.")
+        _ = column.parents  # raises for what says no groups
+        labels.append((column, pa.array(texts, pa.string())))
+    names = {column.name for column, _ in labels}
+    shared = {(column.attribute, len(texts)) for column, texts in labels}
+    if len(names) < len(labels) or len(shared) != 1:
+        raise FieldError("the columns of an attribute must be told apart, and be as long.")
+    # A code may stand for a group and for a value, and is told apart by its label.
+    (twice, times), *_ = Counter(
+        zip(*(of_one.to_pylist() for _, of_one in labels), strict=True)
+    ).most_common(1)
+    if times > 1:
+        raise FieldError(f"{shown(labels[0][0].name)} has {shown(repr(twice[0]))} twice.")
+    return labels
 
 
 # ---- A new folder of tables: complete or not at all.

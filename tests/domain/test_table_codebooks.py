@@ -12,6 +12,7 @@ from rpexplore.common.spreadsheets import sheets_of
 from rpexplore.domain.codebook_formats import draft_of_file
 from rpexplore.domain.codebook_remarks import remarks_on_codebook
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.table_codebooks import codebook_of_sheets
 from rpexplore.errors import DomainError
 
 SEX = rp.Attribute("sex", rp.Categories(("F", "M"), ("Female", "Male")))
@@ -298,3 +299,21 @@ def test_labels_of_px_files_are_in_the_language_that_is_named():
         domain = draft_of_file(text.encode(), "c.px", language=language).domain
         assert domain.names == ("Kon", "år")
         assert [domain["Kon"].label, domain["Kon"].labels()[0]] == expected
+
+
+def test_a_sheet_of_records_is_not_read_beyond_its_first_rows():
+    """Names, and ages below them that are no values; a codebook is read to its end."""
+    values = [["attribute", "value"], *(["a", str(number)] for number in range(5000))]
+    content = excel(Records=[["age", "income"], *([1, 2] for _ in range(5000))], Values=values)
+    looked: list[int] = []
+
+    def is_wanted(rows):
+        looked.append(len(rows))
+        return "attribute" in rows[0]
+
+    sheets = sheets_of(content, "c.xlsx", DomainError, is_wanted=is_wanted)
+    assert {name: len(rows) for name, rows in sheets.items()} == {"Records": 50, "Values": 5001}
+    assert looked == [50, 50]
+    draft = codebook_of_sheets(content, "c.xlsx")
+    assert draft.domain.sizes.tolist() == [5000]
+    assert draft.remarks == ("Sheets that hold no codebook were passed over: 'Records'.",)

@@ -16,6 +16,8 @@ from rpexplore.releases import packed_tables
 from rpexplore.releases.packed_tables import PACKED
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.processed_folder import postprocess
+from rpexplore.results.processed_tables import ProcessedTables
 from tests.releases.table_plan import draw_by
 from tests.support.sealed import reseal
 from tests.support.stopped_runs import killed
@@ -184,3 +186,21 @@ def test_few_tables_and_those_of_many_cells_have_files_of_their_own(monkeypatch)
     assert ("sex", "age", "value") not in packed()
     monkeypatch.setattr(packed_tables, "MOST_FILES", 6)
     assert not packed()
+
+
+def test_a_group_that_is_called_like_the_code_of_a_value(tmp_path):
+    """Their labels tell them apart; a table from the one file had a code twice for pandas."""
+    job = rp.Attribute(
+        "job", rp.Categories(("A", "B", "C"), ("x", "y", "z")), groups=(("A",), ("A",), ())
+    )
+    domain = rp.Domain((job, DOMAIN["sex"]))
+    workload = rp.Workload.all_up_to(domain, 2).with_bases({"job": rp.Hierarchy()})
+    frame = pd.DataFrame({"job": [*"AABC"], "sex": [*"fmmm"]})
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=10**6))
+    done = release(plan, frame, tmp_path / "out", name="survey", ledger=tmp_path / "l.sqlite")
+    assert (done.folder / PACKED).exists()
+    whole = postprocess(done.part("tables"), tmp_path / "whole", rounded=True)
+    for tables in (done, ProcessedTables.load(whole.folder)):
+        table = tables.table("job")
+        rows = zip(table["job"], table["job label"], np.rint(table["value"]), strict=True)
+        assert [*rows][1:4] == [("A", "A", 3), ("A", "x", 2), ("B", "y", 1)]

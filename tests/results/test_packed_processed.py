@@ -132,12 +132,47 @@ def other_values(folder):
     (folder / LAYOUT).write_text(json.dumps(stated), "utf-8")
 
 
+def edited(folder, edit):
+    stated = json.loads((folder / LAYOUT).read_text("utf-8"))
+    edit(stated)
+    (folder / LAYOUT).write_text(json.dumps(stated), "utf-8")
+
+
+def a_value_twice(folder):
+    def edit(stated):
+        texts = next(one[0]["texts"] for one in stated["labels"] if len(one) == 1)
+        texts[1] = texts[0]
+
+    edited(folder, edit)
+
+
+def an_attribute_twice(folder):
+    edited(folder, lambda stated: stated["tables"].append([0, 0]))
+
+
+def a_role_of_figures(folder):
+    edited(folder, lambda stated: stated["labels"][0][0].update(role="value"))
+
+
+def a_surplus_key(folder):
+    edited(folder, lambda stated: stated.update(more=1))
+
+
+def no_text(folder):
+    edited(folder, lambda stated: stated["labels"][0][0]["texts"].__setitem__(0, None))
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         (fewer_rows, "must have .* rows, and has"),
-        (another_table, "its manifest has not what it must have"),
-        (other_values, "must have .* rows, and has"),
+        (another_table, r"has not what it must have \(there is no number of labels 99"),
+        (other_values, "must have the same number|be as long"),
+        (a_value_twice, "has '.*' twice"),
+        (an_attribute_twice, r"a table of \(sex, sex\) has an attribute twice"),
+        (a_role_of_figures, "as a code or a label"),
+        (a_surplus_key, "must hold exactly labels, tables"),
+        (no_text, "must have texts"),
     ],
 )
 def test_a_changed_folder_is_refused(nonnegative, tmp_path, change, reason):
