@@ -117,7 +117,7 @@ class Asked:
         chance, at_levels = self.chance, self.chance.random() < 0.5
         known = domain.with_levels if at_levels else domain
         names = [name for name in known.names if self.kinds.get(name) != "weights"]
-        listed = [()] if not names else [(chance.choice(names),)]
+        listed: list[tuple[str, ...]] = [(chance.choice(names),) if names else ()]
         for _ in range(chance.randint(0, 4)):
             table = tuple(sorted(chance.sample(names, chance.randint(0, min(3, len(names))))))
             if len({name.split("@")[0] for name in table}) == len(table):
@@ -261,9 +261,12 @@ def dearest(asked: Asked, budget: rp.Budget, moves: dict[Record, np.ndarray], ga
         if budget.replaces:
             found = [most * (moves[one] - moves[other]) for one, other in combinations(records, 2)]
         for _ in range(10):  # persons with records of several kinds, who move more numbers
-            some = [moves[asked.chance.choice(records)] for _ in range(most)]
-            gone = [moves[asked.chance.choice(records)] for _ in some if budget.replaces]
-            found.append(sum(some) - sum(gone))
+            of_person = np.zeros_like(moves[records[0]])
+            for _ in range(most):
+                of_person += moves[asked.chance.choice(records)]
+                if budget.replaces:
+                    of_person -= moves[asked.chance.choice(records)]
+            found.append(of_person)
     found.sort(key=lambda moved: -float(np.sum((moved * scale) ** 2)))
     return [*found[:1], *sorted(found, key=np.count_nonzero)[-2:]]
 
@@ -324,4 +327,4 @@ def test_no_random_plan_costs_more_than_it_is_charged(seed):
 
 @pytest.mark.nightly
 def test_none_of_many_random_plans_costs_more_than_it_is_charged():
-    assert sum(map(audited, range(300))) > 100
+    assert sum(map(audited, range(200))) > 70
