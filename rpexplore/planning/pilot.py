@@ -70,7 +70,7 @@ def with_pilot(plan: Plan | PartPlan, share: Exact = DEFAULT_SHARE) -> Plan:
             "tables, or leave the pilot out."
         )
     refuse_unsuitable_for_pilot(tables.workload)
-    if tables.closure.panel is not None or tables.closure.exact_totals:
+    if tables.closure.panel is not None or tables.budget.exact:
         raise PlanError(
             "A pilot does not go with a panel or with exact totals, whose periods or totals its "
             "one-way tables need not have; leave it out."

@@ -14,7 +14,12 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.exact_totals import exact_totals, refuse_unprotected
+from rpexplore.planning.mechanism.exact_totals import (
+    exact_totals,
+    kept_totals,
+    refuse_unprotected,
+    refuse_unprotected_by_residual,
+)
 from rpexplore.planning.mechanism.panel import Panel
 from rpexplore.planning.mechanism.replacement import FREE_NOISE, Replacement
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
@@ -346,19 +351,16 @@ def with_neighbours(closure: Closure, workload: Workload, budget: Budget) -> Clo
         return closure
     exact = exact_totals(workload, budget)
     is_simple = workload.is_marginals and not workload.has_levels
-    if exact and not is_simple:
-        raise PlanError(
-            f"Exact totals ({budget.exact_text}) go with tables of single values, as exchanges of "
-            "values between two records are charged only there: leave out levels, amounts and "
-            "aggregations such as cumulative sums, or the exact totals."
-        )
     if closure.members.shape[1] == 0:
         raise PlanError(
             "Where neighbours replace a record the number of records is public, and nothing else "
             "is asked for; ask for a table with an attribute of several values."
         )
     if not is_simple:
-        return closure.replacing_by_residual(replaces=True)
+        kept = kept_totals(workload, closure, budget)
+        closure = closure.replacing_by_residual(replaces=True, kept=kept)
+        refuse_unprotected_by_residual(closure, workload)
+        return closure
     if exact:
         refuse_unprotected(closure, workload, exact)
     return closure.replacing(Replacement.of_all(closure, exact))
@@ -372,6 +374,8 @@ def suits(closure: Closure, workload: Workload, budget: Budget) -> bool:
     wanted = None if budget.period is None else (budget.period, budget.max_records_per_person)
     if closure.replaces != budget.replaces or own != wanted:
         return False
+    if closure.by_residual:
+        return closure.kept == kept_totals(workload, closure, budget)
     return not budget.replaces or closure.exact_totals == exact_totals(workload, budget)
 
 

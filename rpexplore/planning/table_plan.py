@@ -256,9 +256,9 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
     @cached_property
     def is_exact(self) -> np.ndarray:
         """Which tables are public, so that they are released without noise: bool[n_tables]."""
-        if self.closure.by_residual:
+        if self.closure.by_residual and self.closure.kept is None:
             return self.workload.orders == 0
-        return np.asarray(self.closure.incidence @ ~self.closure.is_public) == 0
+        return np.asarray((self.closure.incidence != 0) @ ~self.closure.is_public) == 0
 
     def cell_standard_errors(self, table: AttributeSet) -> np.ndarray:
         """Standard error of every cell of a table of the workload, one axis an attribute."""

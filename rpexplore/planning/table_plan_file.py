@@ -32,7 +32,12 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.exact_totals import exact_totals, refuse_unprotected
+from rpexplore.planning.mechanism.exact_totals import (
+    exact_totals,
+    kept_totals,
+    refuse_unprotected,
+    refuse_unprotected_by_residual,
+)
 from rpexplore.planning.mechanism.panel import Panel, partners_of
 from rpexplore.planning.mechanism.replacement import Replacement, Totals, parts_of_totals
 from rpexplore.planning.mechanism.variances import TableVariances
@@ -462,8 +467,6 @@ def _charged_as_stated(
     """The closure at the costs for the neighbours of a budget, by what the file states."""
     is_simple = workload.is_marginals and not workload.has_levels
     by_residual = budget.replaces and not is_simple
-    if by_residual and budget.exact:
-        raise PlanError("exact totals must be of a plan whose tables are all of single values.")
     if any((key in content) != (budget.replaces and is_simple) for key in _OF_REPLACING):
         raise PlanError(
             f"{' and '.join(_OF_REPLACING)} must be there where neighbours replace a record and "
@@ -476,7 +479,10 @@ def _charged_as_stated(
             raise PlanError("a panel must be of tables of single values, without a pilot.")
         return closure.in_panel(_panel(content, closure, budget, workload.domain))
     if by_residual:
-        return closure.replacing_by_residual(replaces=True)
+        kept = kept_totals(workload, closure, budget)
+        closure = closure.replacing_by_residual(replaces=True, kept=kept)
+        refuse_unprotected_by_residual(closure, workload)
+        return closure
     if not budget.replaces:
         return closure
     exact = exact_totals(workload, budget)

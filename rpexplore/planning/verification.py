@@ -219,6 +219,9 @@ def _check_cost(plan: TablePlan) -> Check:
     """The privacy check of tables, with the dearest replacement found where there are any."""
     if plan.closure.by_residual:
         check = privacy_check(plan, privacy_cost_upper_bound(plan.closure, plan.sigma_squared))
+        if plan.budget.exact:
+            each = "each residual is charged the most that a change that keeps the exact totals"
+            return replace(check, finding=f"{check.finding}; {each} costs in it")
         pair, found = dearest_by_residual(plan.closure, plan.sigma_squared)
         return _beside_dearest(check, found * plan.budget.records_factor, is_proven=pair.is_proven)
     if not plan.budget.replaces:

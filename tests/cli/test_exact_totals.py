@@ -50,7 +50,7 @@ def test_totals_of_few_people_and_targets_are_warned_of_by_public_counts(run, tm
         (("--exact", "sex", "--neighbours", "add-remove"), "leave --neighbours out"),
         (("--exact", "sex,age,region"), "and no table has it; ask for that table"),
         (("--exact", "sex", "--records-per-person", "2"), "go with one record as the privacy unit"),
-        (("--exact", "sex", "--basis", "age=prefix"), "go with tables of single values"),
+        (("--exact", "sex", "--basis", "sex=prefix"), "exact totals are of single values"),
         (("--exact", "sex", "--pilot", "5%"), "A pilot does not go with a panel or with exact"),
         (
             ("--exact", "sex", "--count", 'women: sex = "F"', "--count-target", "5"),

@@ -46,9 +46,10 @@ def kept_in_areas(workload: AreaWorkload, budget: Budget) -> KeptInAreas | None:
     tables, tree = workload.tables, workload.tree
     if budget.exact and (not tables.is_marginals or tables.has_levels):
         raise PlanError(
-            f"Exact totals ({budget.exact_text}) go with tables of single values, as exchanges of "
-            "values between two records are charged only there: leave out levels, amounts and "
-            "aggregations such as cumulative sums, or the exact totals."
+            f"Exact totals ({budget.exact_text}) go with tables in areas of single values: what an "
+            "exchange of two records in different areas costs is proven where all records move a "
+            "table by as much. Leave levels, amounts and aggregations such as cumulative sums out "
+            "of the areas (tables beside them may have these), or the exact totals."
         )
     n_levels, totals, sizes = 1, set(), workload.domain.sizes
     for total in budget.exact:

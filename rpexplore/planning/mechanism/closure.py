@@ -24,6 +24,7 @@ from rpexplore.common.numbers import read_only
 from rpexplore.domain.amounts import Amounts
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
+from rpexplore.planning.mechanism.kept_totals import KeptTotals
 from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
 from rpexplore.planning.mechanism.panel import Panel, dearest_person, largest_factors
 from rpexplore.planning.mechanism.replacement import (
@@ -74,6 +75,8 @@ class Closure:
                costs in it (`replaced_shares`): tables of levels, amounts, aggregations
     in_areas   then also: what neighbours keep in areas, each of which has these residuals of its
                own, so that two records may be in different ones; None outside of areas
+    kept       likewise: the totals that are exact, so that records also exchange values; None
+               without any
     least_cost what a residual costs at least in a search; 0 elsewhere, as for the total that is
                public
     """
@@ -95,6 +98,7 @@ class Closure:
     panel: Panel | None = None
     by_residual: bool = False
     in_areas: KeptInAreas | None = None
+    kept: KeptTotals | None = None
     least_cost: float = 0.0
 
     @classmethod
@@ -275,13 +279,25 @@ class Closure:
         return replace(self, panel=panel, privacy_cost_factor=costs)
 
     def replacing_by_residual(
-        self, *, replaces: bool, least_cost: float = 0.0, in_areas: KeptInAreas | None = None
+        self,
+        *,
+        replaces: bool,
+        least_cost: float = 0.0,
+        in_areas: KeptInAreas | None = None,
+        kept: KeptTotals | None = None,
     ) -> "Closure":
         """This closure where neighbours replace a record, each residual charged by itself; or not.
 
-        least_cost: of a residual, for searches; in_areas: where each area has the tables
+        least_cost: of a residual, for searches; in_areas: where each area has the tables; kept: the
+        exact totals, if not those that it has
         """
-        closure = replace(self, by_residual=replaces, in_areas=in_areas, least_cost=least_cost)
+        closure = replace(
+            self,
+            by_residual=replaces,
+            in_areas=in_areas,
+            kept=(kept or self.kept) if replaces else None,
+            least_cost=least_cost,
+        )
         if closure.prices is not None:
             return closure.with_prices(closure.prices)
         return replace(closure, privacy_cost_factor=closure.full_cost_factor)
@@ -300,7 +316,8 @@ class Closure:
         records of different kinds cost different things, 1 + ν in the place of δ, with ν the
         largest −cos of the angle of two columns (docs/guarantees.md, "Replacing a record"). In
         areas it is at least 1: two records in different ones move a residual of each. Where totals
-        in areas are exact, and records exchange values, as `exchanged_shares`.
+        in areas are exact, and records exchange values, as `exchanged_shares`; where those of
+        tables are, as of `KeptTotals`.
         """
         if self.in_areas is not None and self.in_areas.exchanges:
             return np.array(self.in_areas.exchanged_shares(self), dtype=object)
@@ -308,6 +325,8 @@ class Closure:
         for number, strategy in self.strategies.items():
             apart = strategy.squared_diameter, 2 * strategy.squared_sensitivity
             shares[number] = 1 + strategy.opposed if self.trees else Fraction(*apart)
+        if self.kept is not None:
+            return np.array(self.kept.shares(self, shares), dtype=object)
         order = sorted(range(len(shares)), key=shares.__getitem__)
         ranks = np.full(len(shares) + 1, -1)
         ranks[order] = np.arange(len(order))
@@ -336,6 +355,9 @@ class Closure:
     @cached_property
     def is_public(self) -> np.ndarray:
         """Which residuals are the same for all neighbours: bool[n_residuals]."""
+        if self.kept is not None:
+            rows = ([index for index in row if index >= 0] for row in self.members.tolist())
+            return np.array([self.kept.tells(row) for row in rows])
         if self.by_residual:
             return (np.count_nonzero(self.members >= 0, axis=1) == 0) & (self.in_areas is None)
         if self.replacement is None:

@@ -1,0 +1,68 @@
+"""What neighbours keep around exact totals of tables with levels, amounts or aggregations.
+
+Neighbours are as in `replacement`, with one more: where all totals have an attribute at levels
+alone, a record may change in it within a group of the finest of these. An exchange of two records u
+and v moves a residual by (A_u − A_v) ⊗ (B_u − B_v), a product over the attributes of either side of
+the exchange. By the bound of a replaced record for each of the two, that costs at most 4 p δ δ',
+with the two largest δ of the residual's attributes, each at least 1 (docs/guarantees.md, "Exact
+totals of levels, amounts and aggregations").
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rpexplore.planning.mechanism.replacement import parts_of_totals
+
+if TYPE_CHECKING:
+    from rpexplore.planning.mechanism.closure import Closure
+
+
+@dataclass(frozen=True)
+class KeptTotals:
+    """Exact totals of a closure whose residuals are charged one by one.
+
+    numbers  of each total the attributes and blocks, by their numbers, whose residuals it tells
+    columns  of each total the attributes of the records that it has, at whichever level
+    """
+
+    numbers: tuple[frozenset[int], ...]
+    columns: tuple[tuple[int, ...], ...]
+
+    def tells(self, members: Sequence[int]) -> bool:
+        """Whether an exact total tells the residual of these numbers."""
+        return not members or any(own.issuperset(members) for own in self.numbers)
+
+    def is_unmoved(self, closure: "Closure", members: Sequence[int]) -> bool:
+        """Whether no neighbour moves a residual though no exact total tells it."""
+        return not self.tells(members) and self._share(closure, members, None) == 0
+
+    def shares(self, closure: "Closure", of_numbers: Sequence[Fraction]) -> list[Fraction]:
+        """The most that a neighbour costs in each residual, over 2 p: exact or above.
+
+        of_numbers: δ of each attribute and block
+        """
+        rows = ([index for index in row if index >= 0] for row in closure.members.tolist())
+        return [self._share(closure, row, of_numbers) for row in rows]
+
+    def _share(
+        self, closure: "Closure", members: Sequence[int], of_numbers: Sequence[Fraction] | None
+    ) -> Fraction:
+        """of_numbers: None for 1 of each, where only what moves is asked for"""
+        one = Fraction(1)
+        if self.tells(members):
+            return Fraction(0)
+        deltas = [one if of_numbers is None else of_numbers[number] for number in members]
+        parts = parts_of_totals(self.columns)
+        sides = {parts.get(int(closure.columns[number]), -1) for number in members}
+        if len(members) > 1 and (len(sides) > 1 or min(sides) < 0):
+            first, second = sorted((max(delta, one) for delta in deltas), reverse=True)[:2]
+            return 2 * first * second
+        # One record changes: in an attribute of no total, or within a group of a level.
+        told = frozenset().union(*self.numbers)
+        kept = {column for total in self.columns for column in total}
+        changes = [n for n in members if n not in told or int(closure.columns[n]) not in kept]
+        if not changes:
+            return Fraction(0)
+        return deltas[0] if len(deltas) == 1 else max(*deltas, one)
