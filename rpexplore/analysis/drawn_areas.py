@@ -15,6 +15,7 @@ import numpy as np
 
 from rpexplore.analysis.drawn_counts import columns_not_drawn, rows_of_cells
 from rpexplore.analysis.populations import Population, counts_about, parts_of, without_noise
+from rpexplore.analysis.ranges import FEWEST_DRAWS
 from rpexplore.common.numbers import shown
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.seeded_numbers import SeededNumbers
@@ -27,7 +28,7 @@ from rpexplore.planning.areas.area_workload import AreaWorkload
 
 # Populations, and the most cells of a table that are gone through; of more, as many people. The
 # first with which enough areas can be looked at is taken.
-_GRAINS = ((48, 400), (24, 128), (12, 48), (12, 24))
+_GRAINS = ((48, 400), (24, 128), (FEWEST_DRAWS, 48), (FEWEST_DRAWS, 24))
 _MOST_NUMBERS = 12_000_000  # kept of all areas, tables and populations: 50 to 100 MB
 MOST_AREAS, _ENOUGH_AREAS, _FEWEST_AREAS = 300, 60, 12  # looked at, of a level
 MOST_TABLES = 300  # of a level; of more, evenly chosen ones
@@ -152,11 +153,11 @@ class DrawnAreas:
         for number in range(n_populations):
             on_progress("Drawing areas", number / n_populations)
             numbers = SeededNumbers(b"areas %d" % number)
-            of_number = without_noise(public, parts, number)
+            exact, of_number = without_noise(public, parts, number)
             population = Population.drawn(public, of_number, most_cells, b"population %d" % number)
             shares = _drawn_shares(tree, areas, families, expected, is_known, numbers)
             mixes = _drawn_mixes(tree, areas, shares * stands_for, population.weights, numbers)
-            sizes[number] = public.n_records * shares
+            sizes[number] = exact.n_records * shares
             for one in found:
                 table = attributes[one.table]
                 _fill(one, number, population, table, sizes[number], mixes, numbers)

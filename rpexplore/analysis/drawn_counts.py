@@ -113,7 +113,7 @@ class DrawnCounts:
             if not self.is_even[places[0]]:
                 errors = cell_standard_errors(int(places[0])).reshape(1, -1)
             least = least_counts(errors, places)
-            found = counts.good(least, self.public.n_records, self.workload.cells[places])
+            found = counts.good(least, self.populations.n_records, self.workload.cells[places])
             people[places], cells[places] = found
         return people, cells
 

@@ -1,9 +1,10 @@
 """Warnings about exact totals, by what is public alone: never by records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from rpexplore.analysis.drawn_areas import shares_of_areas
 from rpexplore.common.text import joined, plural, rounded
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.expected_counts import ExpectedCounts
@@ -16,10 +17,13 @@ statistical offices, which suppress cells below 3 to 10."""
 _MOST_NAMED = 3
 
 
-def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> list[str]:
+def exact_total_warnings(
+    plan: Plan, expected: ExpectedCounts | None = None, totals: Mapping[int, float] | None = None
+) -> list[str]:
     """That the workload asks something else of an exact total, or that it pins down few people.
 
     expected: counts from public figures; without them nothing is known of cells
+    totals: publicly known ones of areas, by their numbers
     """
     tables, areas = plan.part("tables"), plan.part("areas")
     if (tables is None and areas is None) or not plan.budget.exact:
@@ -46,7 +50,7 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
             "anybody. Leave the target or the exact total out."
         )
     if areas is not None and expected is not None:
-        warnings += _of_areas(areas.workload.tree, plan.budget.exact, expected)
+        warnings += _of_areas(areas.workload.tree, plan.budget.exact, expected, totals)
     domain = plan.domain
     of_attributes = [one for one in plan.budget.exact if set(one) <= set(domain.names)]
     for total in of_attributes if expected is not None else ():
@@ -72,20 +76,37 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
 
 
 def _of_areas(
-    tree: AreaTree, exact: Sequence[Sequence[str]], expected: ExpectedCounts
+    tree: AreaTree,
+    exact: Sequence[Sequence[str]],
+    expected: ExpectedCounts,
+    totals: Mapping[int, float] | None,
 ) -> list[str]:
-    """That areas whose number of records is exact have few of them on average."""
+    """That areas whose number of records is exact have few of them: on average, or by their totals.
+
+    totals: below them, as within areas whose totals are known, records are taken as spread evenly
+    """
     warnings = []
     for total in exact:
         if not total[0].startswith(OF_AREAS):
             continue
         areas = tree.level_slice(tree.levels.index(total[0].removeprefix(OF_AREAS)))
-        mean = expected.total / (areas.stop - areas.start)
-        if mean < FEW_PEOPLE:
+        n_areas = areas.stop - areas.start
+        people = expected.total / n_areas
+        which = (
+            f"the areas of the exact total {total[0]} have {rounded(people, 2)} records on average"
+        )
+        if totals is not None:
+            of_areas = expected.total * shares_of_areas(tree, totals)[areas]
+            people, few = float(np.min(of_areas)), int(np.count_nonzero(of_areas < FEW_PEOPLE))
+            which = (
+                f"{few:,} of {plural(n_areas, 'area')} of the exact total {total[0]} "
+                f"{'has' if few == 1 else 'have'} fewer than {FEW_PEOPLE} records (the smallest "
+                f"{rounded(people, 2)})"
+            )
+        if people < FEW_PEOPLE:
             warnings.append(
-                f"By the expected count the areas of the exact total {total[0]} have "
-                f"{rounded(mean, 2)} records on average, and the release tells how many exactly: "
-                "people who know the others in a small area learn who is left. Make the numbers of "
-                "a higher level exact."
+                f"By what is expected {which}, and the release tells how many exactly: people who "
+                "know the others in a small area learn who is left. Make the numbers of a higher "
+                "level exact."
             )
     return warnings

@@ -20,7 +20,7 @@ import pandas as pd
 from rpexplore.analysis.drawn_counts import LEFT_OUT, DrawnCounts
 from rpexplore.analysis.fairness import all_titles
 from rpexplore.analysis.measures import Accuracy, group_name, order_groups
-from rpexplore.analysis.ranges import RANGE, Range, at_certainty, range_ends
+from rpexplore.analysis.ranges import RANGE, Range, at_certainty, range_ends, ranges
 from rpexplore.common.files import file_bytes
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural
@@ -253,7 +253,7 @@ class Forecast:
         held, people, meets = self.people_by_table(
             np.flatnonzero(self._held) if places is None else places
         )
-        cells = np.quantile(self._cells[held], RANGE, axis=1)
+        cells = ranges(self._cells[held])
         frame = pd.DataFrame(
             {
                 "table": all_titles(workload)[held] if places is None else titles(workload, held),
@@ -274,7 +274,7 @@ class Forecast:
         Returns: The tables that can be forecast, int64[n]; the ranges, float64[3, n]; texts.
         """
         held = places[self._held[places]]
-        people = np.quantile(self._people[held], RANGE, axis=1)
+        people = ranges(self._people[held])
         median, surely = (at_certainty(self._meet[held], certainty) for certainty in CERTAINTIES)
         meets = np.where(surely, "yes", np.where(median, "open", "no"))
         return held, people, np.where(self.judged[held], meets, "no rule")
@@ -302,14 +302,14 @@ class Forecast:
             )
         known = self.public_tables.domain.with_levels
         own, size = known.position(attribute), int(domain.sizes[index])
-        n_records, shares, good = self.public_tables.n_records, [], []
+        populations, counted, good = self._drawn.populations, [], []
         least = self._least_counts(
             self._accuracy.standard_errors, np.arange(len(workload)), self.limit
         )
-        for population in self._drawn.populations.drawn():
+        for population, n_records in zip(populations.drawn(), populations.n_records, strict=True):
             values = population.values_of_people(own)
             n_people = np.bincount(values, minlength=size)
-            shares.append(population.shares((own,)))
+            counted.append(n_records * population.shares((own,)))
             of_values = np.zeros(size)
             for place in places:
                 table = self._drawn.tables[place]
@@ -317,10 +317,10 @@ class Forecast:
                 enough = counts >= least[place]
                 of_values += np.bincount(values, enough, size) / np.maximum(n_people, 1)
             good.append(np.where(n_people > 0, of_values / len(places), np.nan))
-        counts = np.quantile(n_records * np.array(shares), RANGE, axis=0)
+        counts = ranges(np.array(counted), axis=0)
         with warnings.catch_warnings():  # nobody may have been drawn of a value
             warnings.simplefilter("ignore", RuntimeWarning)
-            people = np.nanquantile(np.array(good), RANGE, axis=0)
+            people = np.nanquantile(np.array(good), RANGE, axis=0, method="weibull")
         return pd.DataFrame(
             {
                 "value": domain.attributes[index].labels(),

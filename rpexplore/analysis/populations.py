@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from rpexplore.analysis.ranges import FEWEST_DRAWS
 from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.seeded_numbers import SeededNumbers
@@ -25,8 +26,8 @@ from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.public_tables import Connected, PublicTables, cells_of
 
 N_POPULATIONS = 48
-_FEWEST_POPULATIONS = 12  # for very many tables, or attributes of very many values
-MOST_PEOPLE, _FEWEST_PEOPLE = 800, 24  # drawn of a population
+_FEWEST_POPULATIONS = FEWEST_DRAWS  # for very many tables, or attributes of very many values
+MOST_PEOPLE, _FEWEST_PEOPLE = 800, 15  # drawn of a population
 _MOST_NUMBERS = 40_000_000  # kept of all tables, populations and people
 # Cells of all parts: 48 populations of so many take 90 MB and are kept, those of more do not.
 _MOST_KEPT = 20_000
@@ -240,11 +241,12 @@ class CountsOfTables:
     ascend: bool = False
 
     def good(
-        self, least: np.ndarray, n_records: float, n_cells: np.ndarray
+        self, least: np.ndarray, n_records: np.ndarray, n_cells: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Shares of people, and of cells, with a count of at least so much.
 
-        least: float64[n], or [n, m] where the cells of a table differ in it; n_cells: float64[n].
+        least: float64[n], or [n, m] where the cells of a table differ in it; n_records:
+        float64[n_populations]; n_cells: float64[n].
         Returns float64[n, n_populations] each.
         """
         if not self.of_cells or self.ascend:
@@ -265,7 +267,7 @@ class CountsOfTables:
         return people, cells
 
     def _looked_up(
-        self, least: np.ndarray, n_records: float, n_cells: np.ndarray
+        self, least: np.ndarray, n_records: np.ndarray, n_cells: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """`good` of counts that ascend: float32[n] least."""
         m, width, limits = self.counts.shape[2], self._width, least[:, None, None]
@@ -325,13 +327,15 @@ class Populations:
 
     tables  the attributes of each, indices in the public tables' domain with its levels
     counts  of all tables, in groups
+    n_records
+            float64[n_populations]: how many people each has
     kept    the populations, or () if they are too large to be kept
     """
 
     public: PublicTables
     tables: tuple[AttributeIndices, ...]
     counts: tuple[CountsOfTables, ...]
-    n_populations: int
+    n_records: np.ndarray
     n_people: int
     kept: tuple[Population, ...]
 
@@ -364,18 +368,19 @@ class Populations:
             _empty(len(of), n_populations, int(sizes[of[0]]) if whole[of[0]] else n_people)
             for of in groups
         ]
-        kept = []
+        kept, n_records = [], np.empty(n_populations)
         for number in range(n_populations):
             on_progress("Drawing populations", number / n_populations)
-            own = without_noise(public, parts, number)
+            exact, own = without_noise(public, parts, number)
+            n_records[number] = exact.n_records
             population = Population.drawn(public, own, n_people, _seed(number))
             noise = SeededNumbers(b"counts %d" % number)
             for of, into in zip(groups, counts, strict=True):
                 chosen = [tables[place] for place in of.tolist()]
                 if whole[of[0]]:
-                    _fill_cells(population, chosen, into[:, number], public, noise)
+                    _fill_cells(population, chosen, into[:, number], exact.n_records, noise)
                 else:
-                    _fill_people(population, chosen, into[:, number], public.n_records, noise)
+                    _fill_people(population, chosen, into[:, number], exact.n_records, noise)
                     into[:, number].sort(axis=1)
             if is_kept:
                 kept.append(population)
@@ -387,10 +392,14 @@ class Populations:
                 CountsOfTables(of, into, bool(whole[of[0]]))
                 for of, into in zip(groups, counts, strict=True)
             ),
-            n_populations,
+            n_records,
             n_people,
             tuple(kept),
         )
+
+    @property
+    def n_populations(self) -> int:
+        return len(self.n_records)
 
     def drawn(self) -> Iterator[Population]:
         """The populations one by one, those that are not kept drawn again."""
@@ -399,7 +408,7 @@ class Populations:
             return
         parts = parts_of(self.public, self.tables)
         for number in range(self.n_populations):
-            own = without_noise(self.public, parts, number)
+            _, own = without_noise(self.public, parts, number)
             yield Population.drawn(self.public, own, self.n_people, _seed(number))
 
     def cells_of(self, table: AttributeIndices) -> np.ndarray:
@@ -416,7 +425,7 @@ class Populations:
         counts = np.empty((1, self.n_populations, n_cells), dtype=np.float32)
         for number, population in enumerate(self.kept):
             noise = SeededNumbers(b"cells %d" % number)
-            _fill_cells(population, [table], counts[:, number], self.public, noise)
+            _fill_cells(population, [table], counts[:, number], self.n_records[number], noise)
         if len(self._last_cells) >= _LAST_TABLES:
             self._last_cells.clear()
         self._last_cells[table] = read_only(counts[0])
@@ -442,9 +451,9 @@ class Populations:
         for number, population in enumerate(self.kept):
             own, noise = replace(population, domain=known), SeededNumbers(b"more %d" % number)
             if whole:
-                _fill_cells(own, [table], counts[:, number], self.public, noise)
+                _fill_cells(own, [table], counts[:, number], self.n_records[number], noise)
             else:
-                _fill_people(own, [table], counts[:, number], self.public.n_records, noise)
+                _fill_people(own, [table], counts[:, number], self.n_records[number], noise)
                 counts[:, number].sort(axis=1)
         return CountsOfTables(np.zeros(1, dtype=np.int64), counts, whole)
 
@@ -465,29 +474,29 @@ def _seed(number: int) -> bytes:
 
 def without_noise(
     public: PublicTables, parts: tuple[Connected, ...], number: int
-) -> tuple[Connected, ...]:
-    """The parts of a population, where public tables with errors are as they may be without."""
+) -> tuple[PublicTables, tuple[Connected, ...]]:
+    """Public tables of a population, those with errors as they may be without; and its parts."""
     drawn = public.drawn(b"public %d" % number)
     if drawn is public:
-        return parts
+        return public, parts
     connected = {of.columns: of for of in drawn.connected}
-    return tuple(connected.get(of.columns, of) for of in parts)
+    return drawn, tuple(connected.get(of.columns, of) for of in parts)
 
 
 def _fill_cells(
     population: Population,
     tables: Sequence[AttributeIndices],
     into: np.ndarray,
-    public: PublicTables,
+    n_records: float,
     noise: SeededNumbers,
 ) -> None:
     """The counts of all cells of tables of one size; those that are public as they are."""
     for place, table in enumerate(tables):
         known = population.public_shares(table)
         if known is not None:
-            into[place] = public.n_records * known
+            into[place] = n_records * known
             continue
-        expected = public.n_records * population.shares(table).ravel()
+        expected = n_records * population.shares(table).ravel()
         into[place] = counts_about(expected, noise)
 
 

@@ -144,8 +144,10 @@ def drawn_answers(queries: QueryList, public: PublicTables) -> np.ndarray | None
         return None
     table = tuple(known.position(name) for name in domain.names)
     cells = None if queries.atoms is None else queries.atoms.of_cells()
-    matrix, n_records, answers = queries.coefficients, public.n_records, []
-    for number, population in enumerate(Populations.of(public, [table]).drawn()):
+    matrix, answers = queries.coefficients, []
+    populations = Populations.of(public, [table])
+    for number, population in enumerate(populations.drawn()):
+        n_records = populations.n_records[number]
         certain = population.public_shares(table)
         shares = population.shares(table).ravel() if certain is None else certain
         if cells is not None:

@@ -7,6 +7,7 @@ populations of a forecast; what then follows is a plan for targets: the smallest
 that decide it, and their shadow prices.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -238,7 +239,7 @@ class RuleTargets:
                 if wanted.isdisjoint(places.tolist()):
                     continue
                 n_cells = self.tables.cells[places]
-                n_records = drawn.public.n_records
+                n_records = drawn.populations.n_records
                 counts[places] = least_counts(group, share, rule.of, n_records, n_cells)
             if rule.of == CELLS:
                 counts[[place for place in wanted if self._possible(place) < share]] = 0.0
@@ -291,7 +292,8 @@ class RuleTargets:
                 one = np.array([int(np.flatnonzero(places == table)[0])])
                 own = CountsOfTables(group.tables[one], group.counts[one], group.of_cells)
                 n_cells = self.tables.cells[[table]]
-                people, cells = own.good(np.full(1, least), self.counts.public.n_records, n_cells)
+                n_records = self.counts.populations.n_records
+                people, cells = own.good(np.full(1, least), n_records, n_cells)
                 return Range.of((people if of_people else cells)[0])
         raise AssertionError("only tables that are forecast are asked for")
 
@@ -389,7 +391,9 @@ def budget_range(
             smallest = smallest.for_unit_of(budget)
             needed[number], noises[number] = smallest.rho, smallest.noise
     # Of the draws themselves, as there is nothing between a budget and none.
-    ends = np.argsort(needed)[np.ceil(np.array(RANGE) * n_populations).astype(int) - 1].tolist()
+    order = np.argsort(needed)
+    low = max(math.floor(RANGE[0] * (n_populations + 1)) - 1, 0)
+    ends = order[[low, (n_populations - 1) // 2, n_populations - 1 - low]].tolist()
     return BudgetRange(
         *(
             sufficient_budget(float(needed[end]), budget, "The rule", noises[end])
@@ -411,12 +415,12 @@ def describe_meeting(forecast: Forecast) -> str:
 
 
 def least_counts(
-    group: CountsOfTables, share: float, of: str, n_records: float, n_cells: np.ndarray
+    group: CountsOfTables, share: float, of: str, n_records: np.ndarray, n_cells: np.ndarray
 ) -> np.ndarray:
     """The largest count q so that a share of people, or of cells, are in cells of at least q.
 
     float64[n, n_populations]: of each table of a group; 0 where there is none above 0.
-    n_cells: float64[n]
+    n_records: float64[n_populations]; n_cells: float64[n]
     """
     most = max(_MOST_AT_ONCE // group.counts[0].size, 1)
     if len(group.tables) > most:
@@ -429,7 +433,7 @@ def least_counts(
     falling = -np.sort(-group.counts.astype(float), axis=2)
     if of == CELLS:
         # Of m people in a cell of a count, one stands for n_records / m / count cells.
-        people_of_one = n_records / falling.shape[2]
+        people_of_one = n_records[:, None] / falling.shape[2]
         weights = np.ones_like(falling) if group.of_cells else people_of_one / falling
         needed = share * n_cells[:, None, None]
     else:

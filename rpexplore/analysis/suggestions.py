@@ -466,7 +466,8 @@ class _Bench:
         place = self.workload.position(change.table)
         errors = inflation * self.errors.of_tables[[place]]
         least = self._least_counts(errors, np.array([place]))
-        return self._counts_of(change).good(least, self.drawn.public.n_records, np.ones(1))[0][0]
+        n_records = self.drawn.populations.n_records
+        return self._counts_of(change).good(least, n_records, np.ones(1))[0][0]
 
     def _people(
         self, place: int, counts: CountsOfTables, errors: _Errors, row: int, times: float = 1.0
@@ -480,7 +481,7 @@ class _Bench:
         if counts.of_cells:
             own = errors.of_cells(row).reshape(1, -1)
         least = self._least_counts(own / sqrt(times), np.array([place]))
-        return counts.good(least, self.drawn.public.n_records, np.ones(1))[0][0]
+        return counts.good(least, self.drawn.populations.n_records, np.ones(1))[0][0]
 
     def _planned(self, place: int, change: TableChange) -> Proposal:
         """A change, planned anew and forecast."""

@@ -242,6 +242,7 @@ def plan(
     where: options.Universe = None,
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
+    expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
     design_effect: forecast_options.DesignEffect = None,
     weight_cv: forecast_options.WeightCv = None,
@@ -265,6 +266,7 @@ def plan(
     from rpexplore.cli.publishable import (
         design_from_options,
         expected_from_options,
+        totals_of_tree,
         usefulness_facts,
         usefulness_of,
         usefulness_text,
@@ -309,10 +311,11 @@ def plan(
         "--smooth-weights": smooth_weights, "--from-release": from_release,
     }  # fmt: skip
     domain = records_weighted.domain(domain, not_weighted)
+    totals = totals_of_tree(tree, expected_areas)
     has_counts = expected_count is not None or expected is not None
     judged_by_public = most_people and public and not has_counts
     wanted = expected_from_options(
-        domain, expected_count, expected, None if judged_by_public else cv_limit
+        domain, expected_count, expected, None if judged_by_public else cv_limit, totals
     )
     design = design_from_options(
         domain,
@@ -451,9 +454,9 @@ def plan(
             beside["most_people"] = facts_of_weights, weighed.text
         refuse_existing(out, force)
         made.save(out)
-    warning, note = _warning(made, wanted), records_weighted.note(domain, asked)
+    warning, note = _warning(made, wanted, totals), records_weighted.note(domain, asked)
     # Rules are judged by a forecast, which is shown with them.
-    useful = usefulness_of(made, None if ruled or weighed else wanted, design=design)
+    useful = usefulness_of(made, None if ruled or weighed else wanted, totals, design)
     choice = _when_to_choose(useful) if adaptive else None
     facts = {
         "plan": str(out),
@@ -537,7 +540,11 @@ def _beside(
     return beside
 
 
-def _warning(made: "Plan", wanted: "tuple[ExpectedCounts, float] | None") -> str | None:
+def _warning(
+    made: "Plan",
+    wanted: "tuple[ExpectedCounts, float] | None",
+    totals: dict[int, float] | None,
+) -> str | None:
     """Why the plan cannot be released, if it cannot; that δ or an exact total is dubious, if so."""
     from rpexplore.analysis.budget_units import delta_warning
     from rpexplore.analysis.exact_totals import exact_total_warnings
@@ -550,5 +557,5 @@ def _warning(made: "Plan", wanted: "tuple[ExpectedCounts, float] | None") -> str
     except ReleaseError as error:
         return f"This plan cannot be released: {error}"
     expected = None if wanted is None else wanted[0]
-    found = [delta_warning(made.budget, expected), *exact_total_warnings(made, expected)]
+    found = [delta_warning(made.budget, expected), *exact_total_warnings(made, expected, totals)]
     return " ".join(filter(None, found)) or None

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rpexplore.analysis.area_forecast import AreaForecast
     from rpexplore.analysis.forecast import Forecast
     from rpexplore.analysis.queries import CountUsefulness
+    from rpexplore.domain.area_tree import AreaTree
     from rpexplore.domain.domain import Domain
     from rpexplore.domain.public_tables import PublicTables
     from rpexplore.planning.part_plan import PartPlan
@@ -82,17 +83,27 @@ def design_from_options(
 
 def totals_from_option(plan: "Plan | PartPlan", file: Path | None) -> dict[int, float] | None:
     """Publicly known totals of areas, by their numbers; None without --expected-areas."""
-    from rpexplore.domain.named_areas import totals_of_areas
-
-    if file is None:
-        return None
     areas = plan.part("areas")
-    if areas is None:
+    if file is not None and areas is None:
         raise RpexploreError(
             f"--expected-areas goes with a plan for areas, and this is {plan.kind_text}; leave it "
             "out."
         )
-    return {**totals_of_areas(areas.workload.tree, file)}
+    return totals_of_tree(None if areas is None else areas.workload.tree, file)
+
+
+def totals_of_tree(tree: "AreaTree | None", file: Path | None) -> dict[int, float] | None:
+    """The same for the areas of a codebook, of which there must be some."""
+    from rpexplore.domain.named_areas import totals_of_areas
+
+    if file is None:
+        return None
+    if tree is None:
+        raise RpexploreError(
+            "--expected-areas goes with a codebook that has areas, or with --areas; give areas, or "
+            "leave it out."
+        )
+    return {**totals_of_areas(tree, file)}
 
 
 def usefulness_of(

@@ -33,6 +33,7 @@ _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 _MOST_NAMED = 3
 _LEAST_SHARE = 1e-12  # of a cell that an older table says is empty
 _MOST_ROUNDS, _FITTED = 300, 1e-9
+_ROUNDS_OF_VARIANCES = 50
 
 
 @dataclass(frozen=True)
@@ -249,22 +250,21 @@ class PublicTables:
     def drawn(self, seed: bytes) -> "PublicTables":
         """These tables as they may be without their noise; the same if none has errors.
 
-        Counts are drawn from Gamma distributions with their means and standard errors, and sum to
-        the table's total.
+        Counts are drawn from Gamma distributions with their means and standard errors, which are
+        given the total: the numbers that they are drawn by add up to nothing. The total is drawn
+        from its own error, if it is among the tables.
         """
-        from scipy.special import gammaincinv  # slow to import
-
         if all(table.errors is None for table in self.tables):
             return self
-        numbers, tables = SeededNumbers(seed), []
+        numbers, factor = SeededNumbers(seed), 1.0
+        for table in self.tables:
+            if table.errors is not None and not table.counts.attributes:
+                factor = float(_drawn(table, table.errors, numbers)[0]) / table.counts.total
+        tables = []
         for table in self.tables:
             if table.errors is not None:
-                mean, deviation = np.array(table.counts.counts), np.array(table.errors.counts)
-                shape = (mean / np.maximum(deviation, _LEAST_SHARE * table.counts.total)) ** 2
-                uniforms = np.clip(numbers.uniforms(len(mean)).astype(float), 1e-7, 1 - 1e-7)
-                counts = gammaincinv(shape, uniforms) * mean / np.maximum(shape, _LEAST_SHARE)
-                counts = np.maximum(counts, _LEAST_SHARE * table.counts.total)
-                counts *= table.counts.total / np.sum(counts)
+                counts = _drawn(table, table.errors, numbers)
+                counts *= factor * table.counts.total / np.sum(counts)
                 table = replace(table, counts=replace(table.counts, counts=tuple(counts.tolist())))
             tables.append(table)
         return replace(self, tables=tuple(tables))
@@ -414,6 +414,37 @@ def cells_of(
         shape = [-1 if place == axis else 1 for place in range(len(sizes))]
         cells = cells * attribute.size + own.reshape(shape)
     return cells.ravel()
+
+
+def _drawn(table: PublicTable, errors: ExpectedCounts, numbers: SeededNumbers) -> np.ndarray:
+    """The counts of a noisy table as they may be, float64[n], above 0."""
+    from scipy.special import gammaincinv, ndtr  # slow to import
+
+    mean, variances = np.array(table.counts.counts), np.array(errors.counts) ** 2
+    variances = np.maximum(variances, (_LEAST_SHARE * table.counts.total) ** 2)
+    # What each cell is off by, as columns of independent normals that are added up.
+    alone = variances
+    for _ in range(_ROUNDS_OF_VARIANCES if len(mean) > 1 else 0):
+        # Normals of the variances v, less v/Σv of their sum, have v (1 − v/Σv): the errors.
+        alone = variances / np.maximum(1 - alone / np.sum(alone), _LEAST_SHARE)
+    deviations = np.sqrt(alone)
+    normals, spread = deviations * numbers.normals(len(mean)), alone
+    if len(mean) > 1:
+        kept = alone / np.sum(alone)
+        normals, spread = normals - kept * np.sum(normals), alone * (1 - kept)
+        # What was learned of a value was learned from its neighbours too, so that errors are alike
+        # along the order of the values: half of their variance is that of a smooth curve.
+        x = np.linspace(-1, 1, len(mean))
+        curves = np.stack([1.2 * x, 1.5 * x * x - 0.5, np.sin(np.pi * x)])
+        curves *= deviations / np.sqrt(np.sum(curves**2, axis=0))
+        curves -= kept * np.sum(curves, axis=1, keepdims=True)
+        normals, spread = normals + numbers.normals(3) @ curves, spread + np.sum(curves**2, axis=0)
+    normals /= np.sqrt(spread)
+    shape = np.maximum(mean**2 / variances, _LEAST_SHARE)
+    uniforms = np.clip(ndtr(normals.astype(float)), 1e-7, 1 - 1e-7)
+    return np.maximum(
+        gammaincinv(shape, uniforms) * mean / shape, _LEAST_SHARE * table.counts.total
+    )
 
 
 class _Groups(NamedTuple):

@@ -101,8 +101,12 @@ def _posterior(
     return Posterior(float((np.log(sums) + largest[:, 0] + constants).sum()), mean, variance)
 
 
-def one_way(measured: MeasuredResiduals) -> OneWay:
-    """The tables of all attributes that have a residual of their own."""
+def one_way(measured: MeasuredResiduals, least_shape: float = SHAPES[0]) -> OneWay:
+    """The tables of all attributes that have a residual of their own.
+
+    least_shape: of the Gamma distributions that are tried, one of `SHAPES`
+    """
+    shapes = tuple(shape for shape in SHAPES if shape >= least_shape)
     total = measured.total
     attributes = [attribute for (attribute,) in measured.of_order(1)]
     seen, noise, even = {}, {}, {}
@@ -112,22 +116,22 @@ def one_way(measured: MeasuredResiduals) -> OneWay:
         noise[attribute] = _noise(measured, attribute)
         even[attribute] = np.full(len(seen[attribute]), total / len(seen[attribute]))
     evidence = {
-        attribute: _evidence(seen[attribute], noise[attribute], even[attribute])
+        attribute: _evidence(seen[attribute], noise[attribute], even[attribute], shapes)
         for attribute in attributes
     }
-    of_all = sum(evidence.values(), np.zeros(len(SHAPES)))
+    of_all = sum(evidence.values(), np.zeros(len(shapes)))
     tables, variances, kept = {}, {}, {}
     for attribute in attributes:
         own, means = evidence[attribute], even[attribute]
         # Few values tell little of a shape: other attributes count as one more of the same kind.
         others = (of_all - own) / max(len(attributes) - 1, 1)
-        shape = SHAPES[int(np.argmax(own + others))]
+        shape = shapes[int(np.argmax(own + others))]
         if _FEWEST_VALUES <= len(means) <= _MOST_VALUES:
             trend, widest = _trend(seen[attribute], noise[attribute], total)
-            with_trend = _evidence(seen[attribute], noise[attribute], trend, widest)
+            with_trend = _evidence(seen[attribute], noise[attribute], trend, shapes, widest)
             if with_trend.max() > own.max() + _MORE_EVIDENCE:
                 means = trend
-                shape = np.minimum(SHAPES[int(np.argmax(with_trend))], widest)
+                shape = np.minimum(shapes[int(np.argmax(with_trend))], widest)
         result = _adding_up(seen[attribute], noise[attribute], means, shape, total)
         table = np.maximum(result.mean, _SMALLEST_SHARE * total)
         tables[attribute] = table * (total / table.sum())
@@ -149,11 +153,15 @@ def _noise(measured: MeasuredResiduals, attribute: int) -> np.ndarray:
 
 
 def _evidence(
-    seen: np.ndarray, noise: np.ndarray, means: np.ndarray, own: float | np.ndarray = np.inf
+    seen: np.ndarray,
+    noise: np.ndarray,
+    means: np.ndarray,
+    shapes: Sequence[float],
+    own: float | np.ndarray = np.inf,
 ) -> np.ndarray:
-    """Log evidence of each of `SHAPES`, where a cell's own shape is not smaller."""
-    shapes = [np.minimum(shape, own) for shape in SHAPES]
-    return np.array([posterior(seen, noise, means, shape).log_evidence for shape in shapes])
+    """Log evidence of each of these shapes, where a cell's own shape is not smaller."""
+    at_most = [np.minimum(shape, own) for shape in shapes]
+    return np.array([posterior(seen, noise, means, shape).log_evidence for shape in at_most])
 
 
 def _adding_up(

@@ -5,6 +5,7 @@ posterior means of docs/mathematics.md §13.1, with the standard deviations that
 forecast draws its populations by.
 """
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,10 @@ from rpexplore.releases.measurement_file import PLAN
 from rpexplore.releases.pilot import pilot_folder
 from rpexplore.results.unbiased import Estimates
 
+# Of the prior of §13.1. The large counts of an attribute may tell smaller ones, which then say of
+# the small counts that they are nearer to 0 than those of records are where this was tried: too few
+# people would be in cells that are not good (docs/mathematics.md §21).
+_LEAST_SHAPE = 0.4
 _LEAST_ERROR = 1e-9  # in records; of a count that is certain
 
 
@@ -33,8 +38,9 @@ def pilot_tables(folder: str | Path) -> tuple[PublicTable, ...]:
         folder: Of a release of tables: a pilot's, or a whole one.
 
     Returns:
-        A table for each attribute with several values, or one of the total; counts are above 0 and
-        sum to the released total in whole records, their errors are standard errors in records.
+        A table of the total, and one for each attribute with several values; counts are above 0 and
+        sum to the released total in whole records. Errors are standard errors in records, those
+        of attributes given the total.
 
     Raises:
         ReleaseError: If there is no release of tables, or a file of it was changed.
@@ -50,10 +56,15 @@ def pilot_tables(folder: str | Path) -> tuple[PublicTable, ...]:
     variances = {subset: float(estimates.variances[subset]) for subset in one_way_only}
     measured = MeasuredResiduals(one_way_only, variances, domain.sizes, estimates.strategies)
     total = float(round(measured.total))
+    of_total = PublicTable(
+        ExpectedCounts.of_total(total),
+        f"{name} in all",
+        errors=ExpectedCounts.of_total(math.sqrt(variances[()])),
+    )
     if not measured.of_order(1):
-        return (PublicTable(ExpectedCounts.of_total(total), name),)
-    found = one_way(measured)
-    return tuple(
+        return (of_total,)
+    found = one_way(measured, _LEAST_SHAPE)
+    of_attributes = (
         PublicTable(
             _counts(domain, attribute, found.tables[attribute] * (total / measured.total)),
             f"{name} by {domain.names[attribute]}",
@@ -65,6 +76,7 @@ def pilot_tables(folder: str | Path) -> tuple[PublicTable, ...]:
         )
         for attribute in found.tables
     )
+    return (of_total, *of_attributes)
 
 
 def pilot_known(plan: TablePlan, folder: str | Path) -> PublicTables:

@@ -5,7 +5,7 @@ import pytest
 
 from rpexplore.analysis.populations import CountsOfTables
 
-RECORDS = 10_000.0
+RECORDS = np.array([10_000.0, 9_000.0, 11_000.0, 10_500.0])  # of each population
 LIMITS = (0.0, 1.0, 3.5, 17.0, 1e9)  # of the tables, in turn
 
 

@@ -102,8 +102,8 @@ def test_the_weight_is_the_least_power_of_two_that_is_enough():
     table = ("job", "sex")
     proposals = suggested(planned("0.0035"), table).proposals
     (proposal,) = (one for one in proposals if one.change.action == "weight")
-    assert proposal.change.weight == 8
-    for factor, is_enough in ((8, True), (4, False)):
+    assert proposal.change.weight == 16
+    for factor, is_enough in ((16, True), (8, False)):
         tables = rp.Workload.all_up_to(DOMAIN, 2).with_weights({table: factor})
         row, _ = row_of(planned("0.0035", tables), table)
         assert (row.people_low >= 0.9) == is_enough

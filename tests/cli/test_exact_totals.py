@@ -103,6 +103,17 @@ def test_numbers_of_records_of_areas_are_exact(run):
     said = run.done(*asked, "--force", "--expected-count", "12", "--exact", "area@town")
     assert "the areas of the exact total area@town have 4 records on average" in said
     assert "total area@state have" in said
+    # By their totals one town of three is small, and no state: 94 and 20 records.
+    (run.folder / "known.csv").write_text("code,total\nR1|1,90\nR1|2,4\nR2|1,20\n")
+    known = ("--expected-areas", "known.csv")
+    said = run.done(*asked, "--force", *known, "--exact", "area@town")
+    assert "1 of 3 areas of the exact total area@town has fewer than 10 records (the small" in said
+    assert "114 records" in said
+    assert "3 known totals of areas" in said
+    assert "total area@state ha" not in said
+    assert "records (the smallest" not in run.done(*asked, "--force", *known)
+    refused = run(*ASKED, "--force", *known)
+    assert "goes with a codebook that has areas" in refused.output
     told = run(*ASKED, "--force", "--exact", "area@state")
     assert told.exit_code != 0
     assert "area@state" in told.output

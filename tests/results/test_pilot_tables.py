@@ -48,7 +48,7 @@ def test_errors_are_what_counts_are_off_by(tables):
     # has a standard deviation of √(2/122) = 0.13 if they were normal. The prior is not that of
     # these records, and pulls small counts together.
     ratios = []
-    for axis, table in enumerate(tables):
+    for axis, table in enumerate(tables[1:]):
         truth = np.bincount(RECORDS[:, axis], minlength=int(DOMAIN.sizes[axis]))
         assert table.errors is not None
         ratios.append((table.counts.margin - truth) / table.errors.margin)
@@ -58,7 +58,7 @@ def test_errors_are_what_counts_are_off_by(tables):
 
 def test_counts_sum_to_the_released_total_in_whole_records(tables):
     totals = {round(table.counts.total, 6) for table in tables}
-    assert len(tables) == 4
+    assert len(tables) == 5  # the total, and four attributes
     assert len(totals) == 1
     assert totals.pop() == pytest.approx(N, abs=150)  # σ of the pilot's total is below 20
 
@@ -71,12 +71,29 @@ def test_tables_are_drawn_by_their_errors_and_exact_ones_are_left_alone():
     noisy = PublicTables(domain, (PublicTable(counts, errors=errors),))
     drawn = np.array([noisy.drawn(b"%d" % i).tables[0].counts.counts for i in range(2000)])
     assert np.allclose(drawn.sum(axis=1), 1000)
-    # Scaled to the total, a cell of share p moves by (1 − p) of its own error, and by p of others'.
+    # Errors are given the total: they stay what they are, as draws already add up to it.
     assert np.allclose(drawn.mean(axis=0), counts.counts, atol=1.5)
-    expected = [np.hypot(0.1 * 20, 0.9 * np.hypot(20, 5)), np.hypot(0.91 * 20, 0.09 * 20.6), 5.0]
-    assert np.allclose(drawn.std(axis=0), expected, rtol=0.08)
+    assert np.allclose(drawn.std(axis=0), [20, 20, 5], rtol=0.05)
     exact = PublicTables(domain, (PublicTable(counts),))
     assert exact.drawn(b"") is exact
+
+
+def test_the_total_is_drawn_by_its_own_error_and_the_others_with_it():
+    values = (tuple("xy"),)
+    domain = rp.Domain((rp.Attribute("v", rp.Categories(tuple("xy"))),))
+    of_total = PublicTable(
+        ExpectedCounts.of_total(1000), errors=ExpectedCounts.of_total(50), name="total"
+    )
+    counts = ExpectedCounts(("v",), values, (600.0, 400.0))
+    by_v = PublicTable(counts, errors=ExpectedCounts(("v",), values, (30.0, 30.0)))
+    noisy = PublicTables(domain, (of_total, by_v))
+    drawn = [noisy.drawn(b"%d" % i) for i in range(2000)]
+    totals = np.array([one.n_records for one in drawn])
+    cells = np.array([one.tables[1].counts.counts for one in drawn])
+    assert np.allclose(cells.sum(axis=1), totals)
+    assert np.allclose([totals.mean(), totals.std()], [1000, 50], rtol=0.05)
+    # A share of the total's error, and the cell's own: √(0.6² · 50² + 30²) = 42.4, √(20² + 30²).
+    assert np.allclose(cells.std(axis=0), [42.4, 36.1], rtol=0.05)
 
 
 def test_a_forecast_knows_that_the_figures_have_errors(tables):
