@@ -80,7 +80,7 @@ class QueryPlan(CertifiedPlan):
     cell_pairs: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        check_scale(self.measured_gamma_squared)
+        check_scale(self.gamma_squared, self.queries.steps)
 
     @property
     def measured_gamma_squared(self) -> Fraction:
@@ -240,11 +240,13 @@ class QueryPlan(CertifiedPlan):
         return "\n".join(lines)
 
 
-def check_scale(gamma_squared: Fraction) -> None:
-    """Raise `PlanError` for noise that is too large to be drawn."""
-    if gamma_squared >= LARGEST_GAMMA_SQUARED:
+def check_scale(gamma_squared: Fraction, steps: int = 1) -> None:
+    """Raise `PlanError` for noise that is too large to be drawn; steps: of `QueryList`."""
+    measured = gamma_squared * steps**2
+    if measured >= LARGEST_GAMMA_SQUARED:
+        finer = "" if steps == 1 else ", or narrower limits or fewer decimals of the amounts"
         raise PlanError(
             "The noise at this budget is too large for 64-bit integers (scale "
-            f"{rounded(math.isqrt(int(gamma_squared)), 3)}, at most "
-            f"{rounded(math.isqrt(int(LARGEST_GAMMA_SQUARED)), 3)}); use a larger budget."
+            f"{rounded(math.isqrt(int(measured)), 3)}, at most "
+            f"{rounded(math.isqrt(int(LARGEST_GAMMA_SQUARED)), 3)}); use a larger budget{finer}."
         )
