@@ -365,7 +365,7 @@ def row_from_terms(terms: Any, n_cells: int, name: Any) -> np.ndarray:
                 bool not in map(type, term) and after <= first <= last < n_cells
             ):
                 # Beyond what floats hold is refused as too large.
-                row[first : last + 1] = value if abs(value) <= LARGEST_COEFFICIENT else math.nan
+                row[first : last + 1] = value if abs(value) <= LARGEST_AMOUNT else math.nan
                 after = last + 1
             case _:
                 raise WorkloadError(

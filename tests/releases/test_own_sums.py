@@ -158,3 +158,14 @@ all: age >= 3 ± 5"""
     rest = (rows[0] - mean.value * rows[1]) * np.sqrt(float(plan.part("counts").gamma_squared))
     assert mean.standard_error == pytest.approx(np.linalg.norm(rest) / answers[1], rel=1e-8)
     assert mean.lower_95 < mean.value < mean.upper_95
+
+
+def test_sums_of_millions_are_read_again(tmp_path):
+    wealth = rp.Attribute("wealth", rp.Amounts(-1_000_000, 50_000_000))
+    domain = rp.Domain((DOMAIN["sex"], wealth))
+    queries = stated_from_text(domain, "all: sum(wealth) by sex ± 500000000").queries
+    plan = rp.plan(queries, budget=rp.Budget(rho=1))
+    plan.save(tmp_path / "plan.json")
+    assert rp.Plan.load(tmp_path / "plan.json").part("counts").queries == queries
+    with pytest.raises(rp.errors.PlanError, match="larger budget, or narrower limits or fewer dec"):
+        rp.plan(queries, budget=rp.Budget(rho="1e-12"))
