@@ -136,9 +136,12 @@ def query_headline(plan: QueryPlan) -> Headline:
 def drawn_answers(queries: QueryList, public: PublicTables) -> np.ndarray | None:
     """What each query counts in each population, float64[n_populations, n_queries].
 
-    None for too many cells, and where attributes are not those that the public tables know.
+    None for too many cells, where attributes are not those that the public tables know, and where
+    amounts are added up, of which they know nothing.
     """
     domain, known = queries.domain, public.domain.with_levels
+    if domain.amounts:
+        return None
     fits = all(name in known and known[name] == domain[name] for name in domain.names)
     if not fits or domain.n_cells > _MOST_EXPECTED:
         return None
@@ -176,6 +179,8 @@ class CountUsefulness:
     def of(cls, plan: QueryPlan, public: PublicTables, cv_limit: float) -> "CountUsefulness | str":
         """Of a plan; or why it is not known, in a sentence."""
         answers = drawn_answers(plan.queries, public)
+        if plan.domain.amounts:
+            return "Not known, as the own counts add up amounts, which expected counts do not tell."
         if answers is None:
             return "Not known, as the expected counts do not fit the own counts."
         return cls.of_answers(plan, answers, public, cv_limit)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # Each function imports what it needs itself, so that no verb waits for what it does not use.
 
 _MOST_SUMS = 20  # rows shown as text
+_FIGURES = ("value", "standard_error", "lower_95", "upper_95")
 _EXAMPLE = "the values that count, such as age=18..24"
 
 
@@ -56,7 +57,8 @@ def answer(
     count of your own is answered by its name.
 
     With --per the answer is a share in per cent: status=unemployed --per region, of the records of
-    each region; empty where there are too few of these (CV above 20 %).
+    each region; empty where there are too few of these (CV above 20 %). Of own counts, a sum of
+    amounts --per a count of records is their mean.
     """
     from rpexplore.results.results import load_any_results
     from rpexplore.results.synthetic.questions import Questions
@@ -410,7 +412,7 @@ def answer_shares(
 
     from rpexplore.domain.result_schema import Schema
     from rpexplore.results.results import load_any_results
-    from rpexplore.results.shares import SHARES, share_of_counts, shares
+    from rpexplore.results.shares import SHARES, mean_of_counts, share_of_counts, shares
 
     rows.check()
     with progress("Reading the release"):
@@ -422,6 +424,14 @@ def answer_shares(
                     f"The count {where[0]!r} is a share of another own count; name that one by "
                     "--per, and nothing else."
                 )
+            queries = counts.queries
+            sums = [queries.adds_up_amounts(queries.names.index(one[0])) for one in (where, per)]
+            if sums == [True, False]:
+                mean = mean_of_counts(counts, where[0], per[0])
+                facts = {"question": list(where), "per": list(per)}
+                facts |= {key: getattr(mean, key) for key in _FIGURES}
+                say_result(as_json=rows.as_json, facts=facts, text=f"Mean\n{_answer_text(mean)}")
+                return
             share = share_of_counts(counts, where[0], per[0])
             columns = [one.name for one in SHARES]
             answers = Schema(SHARES).marked(pd.DataFrame([share], columns=columns))

@@ -261,12 +261,14 @@ def _custom_basis_of(path: Path, attribute: "Attribute") -> "CustomBasis":
 
 
 def domain_of_counts(domain: "Domain", attributes: str | None) -> "Domain":
-    """The domain of the attributes that are named, or else of all."""
+    """The domain of the attributes that are named, or else of all but amounts."""
     from rpexplore.workload.query_edits import chosen_domain
     from rpexplore.workload.table_text import table_from_text
 
-    names = domain.names if attributes is None else table_from_text(domain, attributes)
-    return chosen_domain(domain, names)
+    if attributes is not None:
+        return chosen_domain(domain, table_from_text(domain, attributes))
+    others = (name for index, name in enumerate(domain.names) if index not in domain.amounts)
+    return chosen_domain(domain, others)
 
 
 def queries_from_options(

@@ -113,7 +113,8 @@ _QUERIES = (
 _QUERY = (
     "One count of your own: name: condition ± margin, such as 'adults: age >= 18 ± 50'. Behind @ a "
     "target may be a standard error (@ 20) or a share of a count (@ 5 % of 1000). 'age >= 18 by "
-    "sex, region@groups ± 50' stands for a count of each combination. Repeat it for more."
+    "sex, region@groups ± 50' stands for a count of each combination; 'sum(income) where age >= 18 "
+    "± 20000' adds up amounts. Repeat it for more."
 )
 _QUERY_TARGET = "The target of own counts that have none: ±50, 20, or 5 % of 1000."
 _PRESET_ROLE = (

@@ -102,7 +102,13 @@ class Atoms:
 
     def of_records(self, codes: Mapping[int, np.ndarray]) -> np.ndarray:
         """The atom of each record, unsigned [n]; codes: indices of values, by attribute index."""
-        groups = [of_values[codes[index]] for index, of_values in enumerate(self.groups)]
+        # Where an attribute tells nothing apart its codes do not matter; amounts have others.
+        groups = [
+            np.zeros(len(codes[index]), dtype=np.int64)
+            if self.n_groups[index] == 1
+            else of_values[codes[index]]
+            for index, of_values in enumerate(self.groups)
+        ]
         return self.of_groups(groups).astype(np.min_scalar_type(len(self) - 1))
 
     def of_groups(self, groups: Sequence[np.ndarray]) -> np.ndarray:
@@ -137,6 +143,22 @@ class Atoms:
             weights = np.repeat(count, steps.shape[1])
             count = np.bincount(steps.ravel(), weights, minlength=int(steps.max()) + 1)
         return read_only(count)
+
+    def at(self, values: Mapping[int, int]) -> tuple["Atoms", np.ndarray]:
+        """What is told apart of records with these values of some attributes, by the others alone.
+
+        And the number that each of the new atoms has here, int64[n].
+        """
+        states, groups, steps = np.zeros(1, dtype=np.int64), [], []
+        for index, (of_values, own_steps) in enumerate(zip(self.groups, self.steps, strict=True)):
+            own = own_steps[states]
+            if index in values:
+                own = own[:, [of_values[values[index]]]]
+                of_values = np.zeros_like(of_values)
+            states, numbers = np.unique(own, return_inverse=True)
+            groups.append(of_values)
+            steps.append(numbers.reshape(own.shape))
+        return Atoms(self.domain, tuple(groups), tuple(steps)), states
 
     @classmethod
     def of_each_cell(cls, domain: Domain) -> "Atoms":

@@ -34,7 +34,8 @@ def noise_of_counts(
     strategy: QueryStrategy, gamma_squared: float, privacy_cost: Fraction
 ) -> DiscreteNoise:
     """The noise of what a strategy measures, for (ε, δ). privacy_cost: of the privacy unit"""
-    groups = gamma_squared, float(len(strategy.integers)), float(privacy_cost)
+    scale = gamma_squared * float(strategy.queries.steps) ** 2
+    groups = scale, float(len(strategy.integers)), float(privacy_cost)
     return DiscreteNoise.of(privacy_cost, *(np.array([number]) for number in groups))
 
 
@@ -44,7 +45,8 @@ class QueryPlan(CertifiedPlan):
 
     strategy            R: measured is R x with independent discrete Gaussian noise; without noise
                         what is a multiple of the number of records, where that is public
-    gamma_squared       exact variance parameter of that noise
+    gamma_squared       exact variance parameter of that noise, in records: where there are amounts
+                        what is measured, and its noise, are multiplied by their `steps`
     variances           of each query's answer, float64[n_queries], read-only
     exact_privacy_cost  of the privacy unit: the largest squared column norm of R over γ², times m²
                         for persons with at most m records; ≤ the budget's. Where neighbours
@@ -78,7 +80,12 @@ class QueryPlan(CertifiedPlan):
     cell_pairs: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        check_scale(self.gamma_squared)
+        check_scale(self.gamma_squared, self.queries.steps)
+
+    @property
+    def measured_gamma_squared(self) -> Fraction:
+        """The variance parameter of the noise of what is measured, in whole numbers: exact."""
+        return self.gamma_squared * self.queries.steps**2
 
     # ---- what it is about
 
@@ -233,11 +240,13 @@ class QueryPlan(CertifiedPlan):
         return "\n".join(lines)
 
 
-def check_scale(gamma_squared: Fraction) -> None:
-    """Raise `PlanError` for noise that is too large to be drawn."""
-    if gamma_squared >= LARGEST_GAMMA_SQUARED:
+def check_scale(gamma_squared: Fraction, steps: int = 1) -> None:
+    """Raise `PlanError` for noise that is too large to be drawn; steps: of `QueryList`."""
+    measured = gamma_squared * steps**2
+    if measured >= LARGEST_GAMMA_SQUARED:
+        finer = "" if steps == 1 else ", or narrower limits or fewer decimals of the amounts"
         raise PlanError(
             "The noise at this budget is too large for 64-bit integers (scale "
-            f"{rounded(math.isqrt(int(gamma_squared)), 3)}, at most "
-            f"{rounded(math.isqrt(int(LARGEST_GAMMA_SQUARED)), 3)}); use a larger budget."
+            f"{rounded(math.isqrt(int(measured)), 3)}, at most "
+            f"{rounded(math.isqrt(int(LARGEST_GAMMA_SQUARED)), 3)}); use a larger budget{finer}."
         )

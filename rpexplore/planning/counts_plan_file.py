@@ -67,14 +67,15 @@ QUERY = record(
             "prefixItems": [
                 of_type("integer", minimum=0, maximum=MAX_ATOMS - 1),
                 of_type("integer", minimum=0, maximum=MAX_ATOMS - 1),
-                of_type("number", minimum=-1000000, maximum=1000000),
+                of_type("number", minimum=-1_000_000_000, maximum=1_000_000_000),
             ],
             "minItems": 3,
             "maxItems": 3,
         },
         (
             "Runs of cells, or of atoms, with one coefficient other than 0, ascending: the first, "
-            "the last (included), coefficient, a decimal of at most 6 places."
+            "the last (included), coefficient, a decimal of at most 6 places; within 1000000 "
+            "where the domain has no amounts. Of sums the limits of amounts, at low and high."
         ),
         minItems=1,
     ),
@@ -158,7 +159,8 @@ FIELDS = record(
     ),
     gamma_squared=exact(
         "Variance parameter of the noise on every number that is measured; below 2 to the "
-        "power of 92."
+        "power of 92. Where the domain has amounts, what is measured is multiplied by their ranges "
+        "in smallest steps, and the parameter by their squares."
     ),
     certificate=certificate(
         "largest_ratio",

@@ -391,7 +391,7 @@ class QueryOptimum:
         gamma_squared = Fraction(
             context.divide(Decimal(value.numerator), Decimal(value.denominator))
         )
-        check_scale(gamma_squared)
+        check_scale(gamma_squared, self.queries.steps)
         variances = self._factors * float(gamma_squared)
         charged = self.strategy.is_charged
         return QueryPlan(

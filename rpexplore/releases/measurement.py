@@ -260,11 +260,15 @@ def check_ranges(workload: "Workload", closure: Closure, counts: Counts) -> None
     """
     for index in workload.amounts:
         if counts.ranges.get(index) != closure.strategies[index].range_in_steps:
-            raise ReleaseError(
-                f"The source of the records does not count the amounts of "
-                f"{workload.domain.names[index]!r}; take a file, a frame or a database instead, or "
-                "plan without them."
-            )
+            raise ReleaseError(no_amounts_text(workload.domain.names[index]))
+
+
+def no_amounts_text(name: str) -> str:
+    """What to say of a source that does not count the amounts of an attribute."""
+    return (
+        f"The source of the records does not count the amounts of {name!r}; take a file, a frame "
+        "or a database instead, or plan without them."
+    )
 
 
 def check_countable(plan: TablePlan, counts: Counts) -> None:

@@ -6,8 +6,9 @@ measurements.parquet    what was measured, one whole number a row of the plan's 
 
 from abc import abstractmethod
 from collections.abc import Collection, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,15 +22,16 @@ from rpexplore.common.numbers import normal_quantile, shown_few
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import plural
 from rpexplore.data.source import Counts
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.result_schema import NOTE, OWN_COUNT, OWN_COUNTS, frame_of
+from rpexplore.domain.result_schema import NOTE, OWN_COUNT, OWN_COUNTS, Column, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
 from rpexplore.releases.items import Answer, CountAnswer, Item, PartReader
 from rpexplore.releases.manifest import CONFIDENCE, CheckedFolder, TableFiles, file_entry
-from rpexplore.releases.measurement import Part
+from rpexplore.releases.measurement import Part, no_amounts_text
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.readme import query_readme
@@ -150,6 +152,21 @@ def read_measurements(folder: CheckedFolder, plan: QueryPlan) -> np.ndarray:
     return read_columns(path, {"measured": pa.int64()}, n_rows)["measured"].to_numpy()
 
 
+def figures_of_counts(domain: Domain) -> tuple[Column, ...]:
+    """The columns of own counts; where amounts are added up, with what is done to these."""
+    if not domain.amounts:
+        return OWN_COUNTS
+    said = []
+    for index in domain.amounts:
+        values = domain.attributes[index].values
+        assert isinstance(values, Amounts)
+        unit = f"Sums of {domain.names[index]} are in {values.unit}. " if values.unit else ""
+        said.append(f"{unit}{values.clamping_sentence}")
+    name, answer, *others = OWN_COUNTS
+    meaning = f"The noisy count or sum. Unbiased; may be negative. {' '.join(said)}"
+    return (name, replace(answer, meaning=meaning), *others)
+
+
 def rows_of_counts(queries: QueryList, answers: np.ndarray, errors: np.ndarray) -> pa.Table:
     """Own counts with their answers and standard errors, one row a query."""
     # In the order of `OWN_COUNTS`.
@@ -161,14 +178,14 @@ def rows_of_counts(queries: QueryList, answers: np.ndarray, errors: np.ndarray) 
         pa.array(queries.targets),
         pa.array(errors <= queries.targets),
     ]
-    figures = OWN_COUNTS
+    figures = figures_of_counts(queries.domain)
     possible = None
     if queries.atoms is None:
         possible = queries.domain.structural_zeros.possible(tuple(range(len(queries.domain))))
     if possible is not None:
         counts_some = np.any(queries.coefficients[:, possible.ravel()] != 0, axis=1)
         if not np.all(counts_some):
-            figures, columns = (*OWN_COUNTS, NOTE), [*columns, notes_of(~counts_some)]
+            figures, columns = (*figures, NOTE), [*columns, notes_of(~counts_some)]
     fields = [column.field(values.type) for column, values in zip(figures, columns, strict=True)]
     return pa.table(columns, schema=pa.schema(fields))
 
@@ -206,15 +223,43 @@ class QuerySteps:
             tables = [*((index,) for index in every), self._counted]
         return [Part(tables, range(n_measured), n_measured, atoms=self._atoms)]
 
-    @property
+    @cached_property
     def _atoms(self) -> Atoms | None:
-        return self.plan.queries.atoms
+        """What records are counted by: what the counts tell apart but for amounts."""
+        return None if self._by_amounts is None else self._by_amounts[0]
+
+    @cached_property
+    def _by_amounts(self) -> tuple[Atoms, list[np.ndarray]] | None:
+        """The atoms of records, and for each combination of the values that amounts have, in their
+        order, which of the plan's atoms each is; None where there are none."""
+        atoms, domain = self.plan.queries.atoms, self.plan.domain
+        if atoms is None:
+            return None
+        if not domain.amounts:
+            return atoms, [np.arange(len(atoms))]
+        sizes = (range(domain.attributes[index].size) for index in domain.amounts)
+        parts = [
+            atoms.at(dict(zip(domain.amounts, values, strict=True))) for values in product(*sizes)
+        ]
+        joint, own = Atoms.joined(domain, [part for part, _ in parts])
+        return joint, [numbers[of] for (_, numbers), of in zip(parts, own, strict=True)]
 
     @property
     def _counted(self) -> tuple[int, ...]:
-        """The table that is measured: of the cells, or of the atoms behind the domain."""
+        """What is measured: the cells, or amounts and the atoms, which are behind the domain."""
         every = self.plan.attribute_indices
-        return every if self._atoms is None else (len(every),)
+        return every if self._atoms is None else (*self.plan.domain.amounts, len(every))
+
+    def _cells(self, counts: Counts) -> np.ndarray:
+        """x, times the steps of amounts: int64[n_cells], or [n_atoms]."""
+        cells = counts.counts(self._counted)
+        if self._by_amounts is None:
+            return cells.ravel()
+        found = np.zeros(self.plan.queries.n_cells, dtype=np.int64)
+        of_values = cells.reshape(-1, cells.shape[-1])
+        for numbers, own in zip(self._by_amounts[1], of_values, strict=True):
+            np.add.at(found, numbers, own)
+        return found
 
     def check_measurable(self) -> None:
         """A query plan has a small strategy, and noise that can be drawn, or it would be none."""
@@ -224,7 +269,11 @@ class QuerySteps:
 
         All of them are at most max |R_ij| · records; noise is below 2^55.
         """
-        largest = int(np.max(np.abs(self.plan.strategy.integers)))
+        largest = int(np.max(np.abs(self.plan.strategy.integers))) * self.plan.queries.steps
+        for index in self.plan.domain.amounts:
+            amounts = self.plan.domain.attributes[index].values
+            if isinstance(amounts, Amounts) and counts.ranges.get(index) != amounts.range_in_steps:
+                raise ReleaseError(no_amounts_text(self.plan.domain.names[index]))
         if largest * max(counts.n_records, 1) >= _MOST_MEASURED:
             raise ReleaseError(
                 "There are too many records to measure these counts in 64-bit integers; split the "
@@ -238,10 +287,12 @@ class QuerySteps:
         ρ = max_j Σ_i R_ij² / (2γ²): a record is in one cell j, and moves R x by column j. Where
         neighbours replace a record, multiples of the number of records are public, and exact; so
         is what exact totals tell.
+
+        With amounts x, and so γ, are multiplied by their steps: a record is shares of cells, which
+        sum to 1, and moves R x by no more than the longest of their columns.
         """
-        cells = counts.counts(self._counted).ravel()
-        exact = self.plan.strategy.integers @ cells
-        noise = discrete_gaussian(len(exact), self.plan.gamma_squared)
+        exact = self.plan.strategy.integers @ self._cells(counts)
+        noise = discrete_gaussian(len(exact), self.plan.measured_gamma_squared)
         if self.plan.budget.replaces:
             noise[self.plan.strategy.is_same] = 0
         yield exact + noise
@@ -252,10 +303,10 @@ class QuerySteps:
         """The answers D (R x + noise) = W x + D·noise, and what was measured."""
         plan = self.plan
         numbers = measured.read(0, len(plan.strategy.integers))
-        answers = plan.strategy.decoding @ numbers
+        answers = plan.strategy.decoding @ numbers / plan.queries.steps
         if plan.budget.replaces:
             for place, answer in plan.strategy.public_answers(numbers).items():
-                answers[place] = answer
+                answers[place] = answer / plan.queries.steps
         rows = rows_of_counts(plan.queries, answers, plan.standard_errors)
         names = write_answers(
             folder, rows, csv=not note.parquet_only, escape_formulas=note.escape_formulas

@@ -77,8 +77,8 @@ def table_readme(
         has_custom_basis=any(
             not (basis.counts_records or basis.of_amounts) for _, basis in workload.attribute_bases
         ),
-        amounts=_lines_of_amounts(workload, set(workload.amounts) - set(workload.domain.weights)),
-        weights=_lines_of_amounts(workload, set(workload.amounts) & set(workload.domain.weights)),
+        amounts=_lines_of_amounts(plan.domain, set(workload.amounts) - set(plan.domain.weights)),
+        weights=_lines_of_amounts(plan.domain, set(workload.amounts) & set(plan.domain.weights)),
     )
 
 
@@ -92,6 +92,7 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
         else "`counts/answers.csv` and `counts/answers.parquet` hold the same,",
         figures=_explained(OWN_COUNTS),
         impossible=impossible_rows(plan.domain),
+        amounts=_lines_of_amounts(plan.domain, plan.domain.amounts),
         queries_over_cells=f"{plural(len(plan.queries), 'own count')} over the "
         f"{plan.queries.cells_text}",
         attributes=" × ".join(f"`{name}`" for name in plan.domain.names),
@@ -111,8 +112,8 @@ def area_readme(plan: AreaPlan, example: str) -> str:
         empty=plan.workload.tree.empty_text,
         residuals="areas/residuals/",
         means="areas/means/",
-        amounts=_lines_of_amounts(workload, set(workload.amounts) - set(workload.domain.weights)),
-        weights=_lines_of_amounts(workload, set(workload.amounts) & set(workload.domain.weights)),
+        amounts=_lines_of_amounts(plan.domain, set(workload.amounts) - set(plan.domain.weights)),
+        weights=_lines_of_amounts(plan.domain, set(workload.amounts) & set(plan.domain.weights)),
     )
 
 
@@ -200,11 +201,11 @@ def _explained(columns: Sequence[Column]) -> list[tuple[str, str]]:
     return [(", ".join(named), meaning) for meaning, named in names.items()]
 
 
-def _lines_of_amounts(workload: Workload, indices: Collection[int]) -> list[str]:
+def _lines_of_amounts(domain: Domain, indices: Collection[int]) -> list[str]:
     """What is summed of each of these attributes, and what is done to amounts beyond limits."""
     lines = []
     for index in sorted(indices):
-        attribute = workload.domain.attributes[index]
+        attribute = domain.attributes[index]
         values = attribute.values
         assert isinstance(values, Amounts)
         places = f", rounded to {plural(values.decimals, 'decimal')}" if values.decimals else ""

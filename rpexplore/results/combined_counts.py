@@ -127,7 +127,8 @@ class CombinedCounts(OwnCounts):
 
     def cells(self) -> pa.Table:
         measured = [
-            read_measurements(release.folder("counts"), plan) / np.sqrt(float(plan.gamma_squared))
+            read_measurements(release.folder("counts"), plan)
+            / np.sqrt(float(plan.measured_gamma_squared))
             for release, plan in zip(self.releases, self._plans, strict=True)
         ]
         numbers = np.concatenate(measured)

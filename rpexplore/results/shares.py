@@ -13,10 +13,11 @@ from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.expected_counts import CV_LIMIT, checked_cv_limit
 from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import RELEASED, Column, apart_from, frame_of
-from rpexplore.errors import WorkloadError
+from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise, Where
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.means import ratio_columns
+from rpexplore.releases.means import MeanAnswer, ratio_columns
+from rpexplore.releases.query_release import OwnCounts
 from rpexplore.releases.table_cells import Labels, label_columns
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.area_results import AreaTables
@@ -193,24 +194,37 @@ def _frame(labels: Sequence[Labels], figures: Sequence[np.ndarray]) -> pd.DataFr
     return frame_of(pa.table(arrays, schema=pa.schema(fields)))
 
 
-def share_of_counts(counts: Any, name: str, base: str) -> list[float]:
+def share_of_counts(counts: OwnCounts, name: str, base: str) -> list[float]:
     """Share, standard error and interval in per cent, of one own count in another.
 
     counts: the own counts of a release, or combined ones
     """
+    return [float(column) for column in share_columns(*_pair_of_counts(counts, name, base))]
+
+
+def mean_of_counts(counts: OwnCounts, name: str, base: str) -> MeanAnswer:
+    """An own sum of amounts over an own count of records: the mean, with Fieller's interval.
+
+    Raises `ReleaseError` where the noise of the count reaches 0.
+    """
+    figures = [float(column) for column in ratio_columns(*_pair_of_counts(counts, name, base))]
+    if np.isnan(figures[0]):
+        raise ReleaseError(f"The count {base!r} is too small for a mean: its noise reaches 0.")
+    return MeanAnswer(*figures)
+
+
+def _pair_of_counts(
+    counts: OwnCounts, name: str, base: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The answers to two own counts, their variances, and their covariance."""
     names = list(counts.queries.names)
     one, other = counts.answer(name), counts.answer(base)
     rows = counts.noise_rows[[names.index(name), names.index(base)]]
-    covariance = rows @ rows.T
-    columns = share_columns(
-        np.asarray(one.value),
-        np.asarray(other.value),
-        covariance[0, 0],
-        covariance[1, 1],
-        covariance[0, 1],
-        CV_LIMIT,
-    )
-    return [float(column) for column in columns]
+    variances = rows @ rows.T
+    return (
+        np.asarray(one.value), np.asarray(other.value),
+        variances[0, 0], variances[1, 1], variances[0, 1],
+    )  # fmt: skip
 
 
 SHARE = replace(

@@ -39,12 +39,17 @@ class ConditionAtoms:
     def __init__(self, domain: Domain) -> None:
         self._domain = domain
         self._groups = [np.zeros(attribute.size, dtype=np.int64) for attribute in domain]
-        self._texts: list[str] = []
+        self._texts: list[str | tuple[int, int]] = []
 
     def add(self, text: str) -> None:
         """Add a condition; `WorkloadError` naming the character that cannot be used."""
         condition_holds(self._domain, text, self._split, _Read())
         self._texts.append(text)
+
+    def add_values(self, index: int) -> None:
+        """Add a condition for each value of an attribute, behind all others."""
+        self._groups[index] = np.arange(self._domain.attributes[index].size)
+        self._texts += [(index, value) for value in range(self._domain.attributes[index].size)]
 
     def _split(self, index: int, values: np.ndarray) -> "_Read":
         """Tell apart the values that compare otherwise."""
@@ -54,8 +59,8 @@ class ConditionAtoms:
     def made(self, names: Sequence[str]) -> tuple[Atoms, np.ndarray]:
         """The atoms, and whether each condition holds in each: bool[n_conditions, n_atoms].
 
-        names: what the counts of the conditions are called. Raises `WorkloadError` for too many
-        atoms, naming the count at which they become too many.
+        names: what the counts of the conditions are called, those of `add_values` aside. Raises
+        `WorkloadError` for too many atoms, naming the count at which they become too many.
         """
         diagrams = _Diagrams(self._domain, self._groups)
         if math.prod(diagrams.n_groups) >= MOST_KEYS:
@@ -94,9 +99,9 @@ class ConditionAtoms:
         return WorkloadError(
             f"Lists of own counts can tell at most {MAX_ATOMS:,} groups of cells apart, and "
             f"{MAX_ENTRIES:,} of counts times groups; {behind}the count "
-            f"{shown(names[many - 1])!r} tells more apart. The values that the conditions tell "
-            f"apart: {self._split_text()}. Leave this count out, let conditions share their "
-            "limits, or ask for tables instead."
+            f"{shown(names[min(many, len(names)) - 1])!r} tells more apart. The values that the "
+            f"conditions tell apart: {self._split_text()}. Leave this count out, let conditions "
+            "share their limits, or ask for tables instead."
         )
 
     def _split_text(self) -> str:
@@ -141,8 +146,12 @@ class _Diagrams:
         self._and: dict[tuple[int, int], int] = {}
         self._not: dict[int, int] = {_NEVER: _ALWAYS, _ALWAYS: _NEVER}
 
-    def root(self, text: str) -> int:
-        """The node of a condition."""
+    def root(self, text: str | tuple[int, int]) -> int:
+        """The node of a condition; of an attribute, by its index, and one of its values."""
+        if not isinstance(text, str):
+            index, value = text
+            is_value = np.arange(self._domain.attributes[index].size) == value
+            return self._compared(index, is_value).node
         where = condition_holds(self._domain, text, self._compared, _Holds(self, _ALWAYS))
         return where.node
 

@@ -376,13 +376,25 @@ class _Reader(Generic[Holds]):
                 "one side of a comparison must be an attribute, got two values; the name of an "
                 "attribute stands without quotation marks, or in `backquotes`",
             )
-        index = _attribute_index(self._domain, left)
+        index = self._compared_index(left)
         return self._where(index, self._values_where(index, operator, right))
+
+    def _compared_index(self, token: Token) -> int:
+        """The index of an attribute that is compared with a value."""
+        index = _attribute_index(self._domain, token)
+        if index in self._domain.amounts:
+            name = self._domain.names[index]
+            raise refused(
+                token,
+                f"{name!r} has amounts, which are added up, as in sum({name}) where age >= 18, and "
+                "not compared; give it bins to compare it",
+            )
+        return index
 
     def _among(self, left: Token) -> Holds:
         if left.kind != NAME:
             raise refused(left, "there must be an attribute before in, as in age in (18, 19)")
-        index = _attribute_index(self._domain, left)
+        index = self._compared_index(left)
         opened, values = self._takes("("), [self._operand()]
         while opened and self._takes(","):
             values.append(self._operand())

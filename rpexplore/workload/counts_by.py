@@ -26,6 +26,7 @@ from rpexplore.workload.conditions import (
     condition_of_values,
     tokens_of,
 )
+from rpexplore.workload.own_sums import split_definition
 from rpexplore.workload.query_list import check_list_size
 
 # Texts in quotation marks and names in backquotes may hold the word, or a comma.
@@ -110,15 +111,19 @@ def split_by(domain: Domain, text: str) -> tuple[str, list[By]]:
 
 def names_in_condition(text: str, domain: Domain) -> set[str]:
     """The names of attributes in a condition, those behind the word by among them; maybe others."""
+    measured: set[str] = set()
     try:
-        condition, attributes = split_by(domain, text)
+        definition, attributes = split_by(domain, text)
+        measure, condition = split_definition(definition)
+        measured |= set(() if measure is None else measure.names)
         behind = {each.attribute.name for each in attributes}
     except WorkloadError:  # which reading the count says
         last = [match for match in _BY.finditer(text) if match["by"] is not None][-1]
         condition = text[: last.start()]
         items = _ITEM.findall(text[last.end() :])
         behind = {_without_backquotes(item.partition(AT)[0]) for item in items}
-    return behind | {str(token.meaning) for token in tokens_of(condition) if token.kind == NAME}
+    named = {str(token.meaning) for token in tokens_of(condition) if token.kind == NAME}
+    return behind | measured | named
 
 
 def counts_by(domain: Domain, name: str, text: str) -> Iterator[tuple[str, str]]:
@@ -126,13 +131,14 @@ def counts_by(domain: Domain, name: str, text: str) -> Iterator[tuple[str, str]]
 
     Combinations that no cell of the condition has are left out.
     """
-    condition, attributes = split_by(domain, text)
+    definition, attributes = split_by(domain, text)
     if not attributes:
         yield name, text
         return
+    measure, condition = split_definition(definition)
     check_list_size(prod(len(each.labels) for each in attributes), 1)
     of_all = not condition or (condition.lower() == TOTAL and TOTAL not in domain)
-    name = name if name.strip() else condition or TOTAL
+    name = name if name.strip() else definition or TOTAL
     within = "" if of_all else condition
     if re.search(r"\||\bor\b", within, re.IGNORECASE):
         within = f"({within})"
@@ -142,6 +148,7 @@ def counts_by(domain: Domain, name: str, text: str) -> Iterator[tuple[str, str]]
         parts = [within, *(each.condition(group) for each, group in pairs)]
         labels = [f"{each.name} = {each.labels[group]}" for each, group in pairs]
         own = " & ".join(filter(None, parts)) or (TOTAL if TOTAL not in domain else "")
+        own = own if measure is None else measure.definition(own)
         made.append((", ".join([name, *labels]), own))
     named = set() if of_all else set(attributes_of_condition(domain, condition))
     if named.isdisjoint(each.attribute.name for each in attributes):
@@ -149,7 +156,7 @@ def counts_by(domain: Domain, name: str, text: str) -> Iterator[tuple[str, str]]
         return
     atoms = ConditionAtoms(domain)
     for _, own in made:
-        atoms.add(own)
+        atoms.add(split_definition(own)[1])
     _, holds = atoms.made([own_name for own_name, _ in made])
     if not holds.any():  # which the first one says
         yield made[0]

@@ -23,6 +23,7 @@ from rpexplore.workload.conditions import (
     condition_of_cells,
 )
 from rpexplore.workload.counts_by import counts_by
+from rpexplore.workload.own_sums import Measure, checked_measure, split_definition
 from rpexplore.workload.query_list import (
     MAX_CELLS,
     MAX_ENTRIES,
@@ -184,7 +185,7 @@ def stated_from_lines(
             check_list_size(len(rows) + 1, n_cells, most)
             if isinstance(definition, str):
                 condition = definition.strip()
-                row = cells_of_condition(domain, condition).astype(np.float64)
+                row = row_of_definition(domain, condition)
                 _refuse_nobody(row, condition)
                 name = name if name.strip() else condition or TOTAL
             else:
@@ -208,25 +209,51 @@ def _stated_by_atoms(
     """The same for a domain of too many cells for coefficients: over what conditions tell apart."""
     atoms_of = ConditionAtoms(domain)
     names, conditions, targets = _Names(), list[str](), list[Target]()
+    measures: list[Measure | None] = []
     for where, name, definition, target_text in lines:
         with refusing(WorkloadError, where):
             check_list_size(len(targets) + 1, 1)
             assert isinstance(definition, str)
             condition = definition.strip()
-            atoms_of.add(condition)
+            measure, within = split_definition(condition)
+            measures.append(None if measure is None else checked_measure(domain, measure))
+            atoms_of.add(within)
             name = name if name.strip() else condition or TOTAL
             names.check(name)
             targets.append(_target(target_text, default))
         conditions.append(condition)
         names.add(name, where)
     check_list_size(len(targets), 1)
+    for index in domain.amounts:  # each of their values is told apart
+        atoms_of.add_values(index)
     atoms, holds = atoms_of.made(names.all)
-    for where, condition, row in zip(names.lines, conditions, holds, strict=True):
+    rows = holds[: len(targets)].astype(np.float64)
+    starts = len(targets) + np.cumsum([0, *(domain.attributes[i].size for i in domain.amounts)])
+    for row, measure in zip(rows, measures, strict=True):
+        numbers = {} if measure is None else measure.coefficients(domain)
+        for index, start in zip(domain.amounts, starts.tolist(), strict=False):
+            if index in numbers:
+                row *= numbers[index] @ holds[start : start + len(numbers[index])]
+    for where, condition, row in zip(names.lines, conditions, rows, strict=True):
         with refusing(WorkloadError, where):
             _refuse_nobody(row, condition)
     errors = np.array([target.standard_error for target in targets])
-    queries = QueryList(domain, holds.astype(np.float64), names.all, errors, atoms)
+    queries = QueryList(domain, rows, names.all, errors, atoms)
     return StatedQueries(queries, tuple(conditions), tuple(targets))
+
+
+def row_of_definition(domain: Domain, definition: str) -> np.ndarray:
+    """A coefficient for each cell, float64[n_cells]."""
+    measure, condition = split_definition(definition)
+    row = cells_of_condition(domain, condition).astype(np.float64)
+    if measure is None:
+        return row
+    sizes = domain.sizes.tolist()
+    for index, numbers in checked_measure(domain, measure).coefficients(domain).items():
+        row = row * np.tile(
+            np.repeat(numbers, math.prod(sizes[index + 1 :])), math.prod(sizes[:index])
+        )
+    return row
 
 
 def _refuse_nobody(row: np.ndarray, condition: str) -> None:

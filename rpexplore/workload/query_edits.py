@@ -17,14 +17,15 @@ from rpexplore.workload.conditions import (
     MAX_LENGTH,
     TOTAL,
     attributes_of_condition,
-    cells_of_condition,
     condition_of_values,
 )
 from rpexplore.workload.counts_by import names_in_condition, split_by
+from rpexplore.workload.own_sums import checked_measure, split_definition
 from rpexplore.workload.query_definitions import (
     Line,
     StatedQueries,
     conditions_of_text,
+    row_of_definition,
     stated_from_lines,
 )
 from rpexplore.workload.query_list import (
@@ -57,7 +58,9 @@ def domain_of_conditions(domain: Domain, conditions: Iterable[str]) -> Domain:
     """
     names = set[str]()
     for text in conditions:
-        condition, by = split_by(domain, text)
+        definition, by = split_by(domain, text)
+        measure, condition = split_definition(definition)
+        names.update(() if measure is None else checked_measure(domain, measure).names)
         names.update(attributes_of_condition(domain, condition))
         names.update(each.attribute.name for each in by)
     return chosen_domain(domain, names or _fewest_values(domain))
@@ -241,6 +244,6 @@ def _change(attribute: Attribute, now: Attribute) -> str:
 def _counts(domain: Domain, condition: str | None, row: np.ndarray) -> bool:
     """Whether a condition can still be read, and counts these cells."""
     try:
-        return condition is not None and np.array_equal(cells_of_condition(domain, condition), row)
+        return condition is not None and np.array_equal(row_of_definition(domain, condition), row)
     except RpexploreError:
         return False

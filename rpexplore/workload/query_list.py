@@ -20,6 +20,7 @@ import numpy as np
 
 from rpexplore.common.numbers import read_only, shown, shown_value
 from rpexplore.common.text import describe_count, is_text, plural
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.atoms import Atoms, first_of_each
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, WorkloadError
@@ -34,7 +35,8 @@ MAX_QUERIES = 10_000
 MAX_ENTRIES = 2_000_000
 MOST_GIVEN = 20_000_000
 """Coefficients that a list may give before cells are merged."""
-LARGEST_COEFFICIENT = 1e6
+LARGEST_COEFFICIENT, LARGEST_AMOUNT = 1e6, 1e9
+"""Of coefficients that are given; and where they are limits of amounts."""
 MOST_DECIMALS = 6
 SMALLEST_TARGET, LARGEST_TARGET = 1e-9, 1e12
 
@@ -77,13 +79,14 @@ class QueryList:
         check_list_size(len(coefficients), n_cells)
         names = _checked_names(self.names, len(coefficients))
         with np.errstate(invalid="ignore"):
-            usable = np.abs(coefficients) <= LARGEST_COEFFICIENT  # NaN is not
+            most = LARGEST_AMOUNT if self.domain.amounts else LARGEST_COEFFICIENT
+            usable = np.abs(coefficients) <= most  # NaN is not
             usable &= np.rint(coefficients * _UNITS) / _UNITS == coefficients
         if not usable.all():
             query, cell = np.argwhere(~usable)[0].tolist()
             raise WorkloadError(
                 f"The coefficients of count {shown(names[query])!r} must be numbers within "
-                f"±{LARGEST_COEFFICIENT:,.0f} with at most {MOST_DECIMALS} decimals, got "
+                f"±{most:,.0f} with at most {MOST_DECIMALS} decimals, got "
                 f"{coefficients[query, cell]!s} for cell {cell + 1:,}; round it."
             )
         empty = np.flatnonzero(~coefficients.any(axis=1))
@@ -196,6 +199,26 @@ class QueryList:
         return f"{plural(self.n_cells, 'group')} of {describe_count(self.domain.n_cells)} cells"
 
     @cached_property
+    def steps(self) -> int:
+        """What counts of cells are multiplied by: the ranges of amounts in their smallest steps."""
+        values = (self.domain.attributes[index].values for index in self.domain.amounts)
+        return math.prod(own.range_in_steps for own in values if isinstance(own, Amounts))
+
+    def adds_up_amounts(self, query: int) -> bool:
+        """Whether a query adds up amounts or weights, and does not count records alone."""
+        row = self.coefficients[query]
+        for index in self.domain.amounts:
+            if self.atoms is None:
+                values = np.unravel_index(np.arange(len(row)), self.domain.sizes)[index]
+            elif self.atoms.n_groups[index] > 1:
+                values = self.atoms.examples[:, index]
+            else:
+                continue
+            if set(row[values == 0]) != set(row[values == 1]):
+                return True
+        return False
+
+    @cached_property
     def counted_cells(self) -> np.ndarray:
         """Whether any query touches the cell, bool[n_cells], read-only."""
         return read_only(np.any(self.coefficients != 0, axis=0))
@@ -223,19 +246,17 @@ def cell_labels(domain: Domain) -> tuple[str, ...]:
 
 
 def check_attributes(domain: Domain) -> None:
-    """Raise `WorkloadError` for a domain without attributes, or with amounts."""
+    """Raise `WorkloadError` for a domain without attributes, or with amounts of several."""
     if not isinstance(domain, Domain) or not len(domain):
         raise WorkloadError("Own counts need a domain of at least one attribute; choose some.")
-    if domain.weights:
-        raise WorkloadError(
-            f"Own counts cannot be weighted by {domain.names[domain.weights[0]]!r}; leave it out, "
-            "and ask for weighted counts in a table."
-        )
-    if domain.amounts:
-        raise WorkloadError(
-            f"Own counts cannot be about {domain.names[domain.amounts[0]]!r}, which has amounts; "
-            "leave it out, and ask for its sums in a table, or give it bins."
-        )
+    amounts = [index for index in domain.amounts if index not in domain.weights]
+    for found, noun in ((domain.weights, "weights"), (amounts, "amounts")):
+        if len(found) > 1:
+            one, other = (domain.names[index] for index in found[:2])
+            raise WorkloadError(
+                f"A list of own counts can add up one attribute of {noun}, got {one!r} and "
+                f"{other!r}; leave one of them to tables, or to a plan of its own."
+            )
 
 
 def _too_many_atoms(n_atoms: int | None) -> str:
@@ -344,7 +365,7 @@ def row_from_terms(terms: Any, n_cells: int, name: Any) -> np.ndarray:
                 bool not in map(type, term) and after <= first <= last < n_cells
             ):
                 # Beyond what floats hold is refused as too large.
-                row[first : last + 1] = value if abs(value) <= LARGEST_COEFFICIENT else math.nan
+                row[first : last + 1] = value if abs(value) <= LARGEST_AMOUNT else math.nan
                 after = last + 1
             case _:
                 raise WorkloadError(

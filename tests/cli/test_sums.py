@@ -65,7 +65,13 @@ def test_sums_and_means_ask_for_the_same_tables(run, folder):
         (["--by", "region", "--up-to", "1"], "--by goes with --sum"),
         (["--table", "income", "--basis", "income=prefix"], "has amounts, and tables have its"),
         (["--table", "income", "--basis", "income=sums"], "leave it out"),
-        (["--count", "rich: income > 500 ± 5"], "Own counts cannot be about 'income'"),
+        (["--count", "rich: income > 500 ± 5"], "as in sum(income) where age >= 18, and not"),
+        (["--count", "x: sum(income) sex = 'F' ± 5"], "there must be the word where and a cond"),
+        (["--count", "x: sum(sex) ± 5"], "needs an attribute of amounts, and 'sex' is none"),
+        (
+            ["--count", "x: sum(income) ± 5", "--count", "y: sum(wealth) ± 5"],
+            "can add up one attribute of amounts, got 'income' and 'wealth'",
+        ),
         (["--sum", "income", "--up-to", "1", "--smooth-weights", "--expected-count", "9"], "has a"),
     ],
 )
@@ -111,6 +117,19 @@ def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
     output = run("postprocess", "sums", "--nonnegative", "--out", "none", fails=True)
     assert "All tables of 'sums' are sums of amounts" in output
     assert not (folder / "none").exists()
+
+
+def test_own_sums_are_planned_released_and_divided(run):
+    of_men = "m: sum(income) where sex == 'M' ± 9000"
+    text = plan(run, "--count", of_men, "--count", "n: records(income) by sex ± 20")
+    assert "Plan for 3 own counts over" in text
+    run("release", "plan.json", "records.csv", "--out", "own")
+    answer = json.loads(run("answer", "own", "m", "--json"))
+    assert answer["value"] == pytest.approx(200_000, abs=7 * answer["standard_error"])
+    mean = json.loads(run("answer", "own", "m", "--per", "n, sex = M", "--json"))
+    assert mean["value"] == pytest.approx(1000, abs=7 * mean["standard_error"])
+    output = run("forecast", "plan.json", "--expected-count", "400", fails=True)
+    assert "the own counts add up amounts, which expected counts do not tell" in output
 
 
 def test_sums_in_areas_are_planned_released_answered_and_exported(run, folder):

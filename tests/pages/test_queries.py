@@ -144,6 +144,28 @@ def test_adults_in_the_north_by_sex_are_built_from_labels_and_errors_name_the_co
     assert "adults, sex = Female · adults, sex = Male" in plain(session.texts("markdown"))
 
 
+def test_a_count_of_chosen_values_may_add_up_amounts(app):
+    people = rp.Domain.from_schema(
+        {
+            "fields": [
+                {"name": "sex", "constraints": {"enum": ["Female", "Male"]}},
+                {"name": "income", "type": "number", "bounds": [0, 1000]},
+            ]
+        }
+    )
+    session = app("queries", Scenario(people))
+    session.text_input(key="new count").set_value("pay of women").run()
+    session.selectbox(key="condition on 0").set_value("sex").run()
+    session.multiselect(key="values of sex in 0").set_value(["Female"]).run()
+    session.text_input(key="typed count").set_value("sum(income)").run()
+    assert not session.error
+    session.button(key="add built count").click().run()
+    stated = session.scenario.query_list
+    assert stated.conditions == ('sum(income) where sex == "Female"',)
+    assert stated.queries.coefficients.tolist() == [[0, 1000, 0, 0]]
+    assert not session.exception
+
+
 def test_what_cannot_be_read_names_its_line_and_is_kept_to_be_mended(app, listed):
     line, message = "x: age > 3 ± many", "Line 4: The target must be written like"
     session = app("queries", listed)

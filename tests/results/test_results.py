@@ -216,5 +216,5 @@ def test_a_table_that_went_away_later_is_said(folders, tmp_path):
     folder = shutil.copytree(folders["processed"], tmp_path / "copy")
     loaded = load_results(folder)
     shutil.rmtree(folder)
-    with pytest.raises(ReleaseError, match="cannot be read any more"):
+    with pytest.raises(ReleaseError, match="is missing or was changed since"):
         loaded.table(["region"])

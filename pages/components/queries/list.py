@@ -16,6 +16,7 @@ from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.bases import Prefix, Ranges
 from rpexplore.workload.counts_by import By, text_by
+from rpexplore.workload.own_sums import joined_definition
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text, text_from_stated
 from rpexplore.workload.query_edits import (
     chosen_domain,
@@ -200,18 +201,25 @@ def count_builder() -> None:
     further = {_N_CONDITIONS: st.session_state[_N_CONDITIONS] + 1}
     who.button("And …", key="further condition", on_click=lambda: st.session_state.update(further))
     typed = who.text_input(
-        "And a condition as text, if you like",
+        "And a condition or a sum as text, if you like",
         key=_TYPED,
         placeholder="18 <= age < 65 & !(region == 'North')",
-        help="Conditions compare attributes with values, joined by &, |, ! and brackets.",
+        help="Conditions compare attributes with values, joined by &, |, ! and brackets. Amounts "
+        "are added up by sum(income) or sum(income) where age >= 18; records(income) counts the "
+        "records that have one.",
     ).strip()
     by = how.multiselect("By", names, key=_BY, placeholder="one count for all")
-    parts = [*filter(None, conditions), *([f"({typed})" if conditions else typed] if typed else [])]
-    definition = text_by(" & ".join(parts), by)
-    if not (parts or by or st.session_state[_NAME]):
+    parts = [*filter(None, conditions)]
+    if not (parts or typed or by or st.session_state[_NAME]):
         return
     stated = attempt(
-        lambda: kept(built_count, domain, st.session_state[_NAME], definition, default_target())
+        lambda: kept(
+            built_count,
+            domain,
+            st.session_state[_NAME],
+            text_by(joined_definition(parts, typed), by),
+            default_target(),
+        )
     )
     if stated is not None:
         several = plural(len(stated), "count")

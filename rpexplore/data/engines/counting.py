@@ -39,6 +39,7 @@ from rpexplore.data.source import BEYOND, OF_NOBODY, UNCLEAR, Counts, PersonRule
 from rpexplore.domain.atoms import MOST_KEYS, Atoms
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.universe import Comparison, Universe
+from rpexplore.errors import DataError
 
 PART, CELL, COUNT = "part", "cell", "n"
 RANK = "rank_of_person"
@@ -188,12 +189,21 @@ def statement(
         share: Those of `blocks_of` whose tables are counted; None: all.
         has_checks: Whether the checks are among the rows, which one statement has to have.
     """
-    tables, sizes = request.tables, request.sizes
+    tables, sizes = request.tables, [*request.sizes]
+    keys = None if request.atoms is None else AtomKeys(request.atoms)
+    if keys is not None:
+        sizes[len(request.domain)] = keys.n_keys
+        amounts = prod(request.sizes[index] for index in request.ranges)
+        if amounts * keys.n_keys >= 2 * MOST_KEYS:
+            raise DataError(
+                "Own counts with amounts tell too many combinations of values apart to be counted "
+                "in a database; name fewer attributes in one list."
+            )
     kept = kept_records(records, request.rule)
     parts = [_checks(kept, request)] if has_checks else []
     kept = _with_steps(_taken(kept, request), request)
-    if request.atoms is not None:
-        kept = kept.mutate(**{f"c{len(request.domain)}": AtomKeys(request.atoms).of_rows(kept)})
+    if keys is not None:
+        kept = kept.mutate(**{f"c{len(request.domain)}": keys.of_rows(kept)})
     positions = {table: position for position, table in enumerate(tables)}
     for block in blocks_of(request) if share is None else share:
         of_block: dict[str, Value] = {"n": kept.count()}
@@ -264,6 +274,11 @@ class AtomKeys:
             self._by_code[index] = len(ends) > _MOST_RUNS
             if prod(self._sizes) >= MOST_KEYS:
                 self._by_code[index] = False
+
+    @property
+    def n_keys(self) -> int:
+        """How many numbers there can be."""
+        return prod(self._sizes)
 
     @property
     def _sizes(self) -> list[int]:
@@ -377,17 +392,17 @@ class Tally:
         is_of_steps, counts = which > 0, self._counts[table]
         if is_of_steps:
             counts = list(self._sums[table].values())[which - 1]
-        if (
-            not is_of_steps
-            and self._keys is not None
-            and self._request.tables[table][-1] == len(self._request.domain)
-        ):
-            atoms = self._keys.atoms(cells)
-            if atoms is None:
+        own = self._request.tables[table]
+        if self._keys is not None and own and own[-1] == len(self._request.domain):
+            of_amounts, keys = np.divmod(cells, self._keys.n_keys)
+            atoms = self._keys.atoms(keys)
+            n_rows = counts.size // counts.shape[-1]
+            if atoms is None or np.any(of_amounts < 0) or np.any(of_amounts >= n_rows):
                 self._is_corrupt = True
                 return
-            counts = self._counts[table] = counts.astype(np.int64)
-            np.add.at(counts, atoms, n)
+            if counts.dtype != np.int64:
+                counts = self._counts[table] = counts.astype(np.int64)
+            np.add.at(counts.reshape(n_rows, -1), (of_amounts, atoms), n)
             return
         if np.any(cells < 0) or np.any(cells >= counts.size):
             self._is_corrupt = True
