@@ -75,8 +75,9 @@ def misfits(
         found[subset] = Misfit(
             measured.map.squared_length(subset, off) / (measured.variances[subset] * df),
             float(min(kept, 1.0)),
-            float(np.sum(free_counts(np.maximum(smooth, 0.0))))
-            / (measured.even_variance(subset) * df),
+            # Over all cells, not the fewer that are free: few cells may hold most of a deviation,
+            # and D is then less likely to show it.
+            float(np.mean(free_counts(np.maximum(smooth, 0.0)))) / measured.even_variance(subset),
             df,
         )
     return found

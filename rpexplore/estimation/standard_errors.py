@@ -53,14 +53,25 @@ class ErrorModel:
         if not attributes:
             return np.array(np.sqrt(self.measured.variances[()]))
         table = tables[attributes]
-        variance = self.own_variance(attributes, table)
+        variance = self._stated_variance(attributes, table)
         for subset in subsets(attributes):
             if subset and subset != attributes:
                 missing = [axis for axis, i in enumerate(attributes) if i not in subset]
-                own, part = self.own_variance(subset, tables[subset]), tables[subset]
+                own, part = self._stated_variance(subset, tables[subset]), tables[subset]
                 relative = own / np.maximum(part, _SMALLEST_COUNT) ** 2
                 variance = variance + table**2 * np.expand_dims(relative, missing)
         return np.sqrt(variance)
+
+    def _stated_variance(self, attributes: AttributeIndices, table: np.ndarray) -> np.ndarray:
+        """`own_variance`; of a pair, of no cell as if its count were below that of independence.
+
+        Noise can make a count of nearly 0 of a cell with records, and then says nothing of it.
+        """
+        if len(attributes) != 2:
+            return self.own_variance(attributes, table)
+        rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
+        independent = rows * columns / max(float(rows.sum()), _SMALLEST_COUNT)
+        return self.own_variance(attributes, np.maximum(table, independent))
 
     def errors_after(
         self,
