@@ -171,6 +171,18 @@ def test_a_unit_that_states_no_totals_leaves_the_ledger_readable(totals, ledger,
     assert len(ledger.account(data).entries) == 2
 
 
+def test_a_run_of_records_without_a_name_leaves_the_ledger_readable(ledger, data, postgres):
+    ledger.book(data, THIRD, "out")
+    names = ["", *run_of(ledger, data)["names"]]
+    said_by(
+        postgres,
+        "booker",
+        call("run", run_of(ledger, data, names=names)),
+        call("finished", {"run": 2, "finished": "", "manifest_sha256": ""}),
+    )
+    assert [entry.state for entry in ledger.account(data).entries] == ["started", "finished"]
+
+
 @pytest.mark.nightly
 def test_sums_of_many_long_amounts_stay_short_on_the_server(ledger, owned, data, monkeypatch):
     """PostgreSQL holds no number of 131,073 digits, and later bookings would be refused."""

@@ -416,8 +416,12 @@ def account_of_names(
     """
     known = _connected(events, names, folder)
     account, entries = Account(names[0], known), {}
-    # All names of an event are known, or none is.
-    own = {event.id for event in events if event.content.get("names", ("",))[0] in known}
+    # All names of an event are known, or none is. Notes on a run name no records.
+    own = {
+        event.id
+        for event in events
+        if "names" in event.content and event.content["names"][0] in known
+    }
     counted = _Counted([event for event in events if event.id in own], names)
     limits, demands = bounds_of([event for event in events if event.id in own])
     for event in events:
