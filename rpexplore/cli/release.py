@@ -74,8 +74,8 @@ def release(
     if goes_on and (plan_file is None or (data is None and database is None)):
         raise RpexploreError(
             f"The run into {str(out)!r} has not drawn all of its noise yet, and needs the records "
-            f"for that: rpexplore release PLAN DATA --resume --out {out}, which costs nothing "
-            "further."
+            f"for that: rpexplore release PLAN DATA --resume --out {quote(str(out))}, which costs "
+            "nothing further."
         )
     if resume and not goes_on:
         given = {"DATA": data, "--database": database, "PLAN": plan_file, "--limit-rho": limit_rho}
@@ -174,7 +174,7 @@ def release(
             if releases.can_be_resumed(out):
                 note += (
                     " Its noise is drawn: finish it without further cost with "
-                    f"rpexplore release --resume --out {out}"
+                    f"rpexplore release --resume --out {quote(str(out))}"
                 )
             elif stopped:
                 note += " Run it again, into the same folder: that costs nothing further."

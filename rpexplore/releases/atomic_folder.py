@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 
 from rpexplore.common.files import names_to_disk, problem_with_owner, refuse_undecodable
 from rpexplore.common.text import data_size
@@ -46,7 +47,12 @@ def new_folder(
         ) from None
     with _lock(lock, temporary, output):
         _refuse_foreign(lock, temporary)
-        check_new(output, drawn=drawn)  # it may have been filled before it was locked
+        try:
+            check_new(output, drawn=drawn)  # it may have been filled before it was locked
+        except ReleaseError:
+            with suppress(OSError):
+                temporary.rmdir()  # made above, when another run had just given its own a name
+            raise
         for left in temporary.iterdir() if is_new else ():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         with _give_name(output, temporary, kept_with, lock):
@@ -254,8 +260,8 @@ def check_new(output: Path, *, drawn: str | None = None) -> None:
     if left:
         raise ReleaseError(
             f"An earlier run into {str(output)!r} was stopped after its noise had been drawn and "
-            f"charged; finish it (rpexplore release --resume --out {output}), or choose another "
-            "folder."
+            f"charged; finish it (rpexplore release --resume --out {quote(str(output))}), or "
+            "choose another folder."
         )
 
 
@@ -264,7 +270,7 @@ def not_written_but_drawn(output: Path, error: OSError) -> ReleaseError:
     failed = ReleaseError(
         f"{not_written(output, error)}. The run is charged, and its noise is drawn and kept: make "
         "room, if that was the reason, and finish it without further cost (rpexplore release "
-        f"--resume --out {output})."
+        f"--resume --out {quote(str(output))})."
     )
     failed.says_charge = True
     return failed

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from rpexplore.errors import LedgerError
+from rpexplore.errors import LedgerError, ReleaseError
+from rpexplore.releases import atomic_folder
 from rpexplore.releases.ledger import ledger_file
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import release
@@ -54,3 +55,19 @@ def test_a_ledger_that_another_program_holds_is_not_said_to_lack_rights(tmp_path
             ledger_file._refusing(path),
         ):
             waiting.execute("CREATE TABLE events (id)")
+
+
+def test_a_run_that_comes_too_late_leaves_no_unfinished_folder(tmp_path, monkeypatch):
+    """Another run ends between the first look at the output and the lock."""
+    records, out = tmp_path / "records.csv", tmp_path / "a release"
+    records.write_text("a\n0\n1\n")
+    open_folder = atomic_folder._open_folder
+
+    def opened_late(folder):
+        out.mkdir()
+        return open_folder(folder)
+
+    monkeypatch.setattr(atomic_folder, "_open_folder", opened_late)
+    with pytest.raises(ReleaseError, match="already something at"):
+        release(PLAN, records, out)
+    assert [path.name for path in tmp_path.iterdir() if "unfinished" in path.name] == []
