@@ -304,6 +304,12 @@ class CheckedFolder:
         """Of the folder that names are of."""
         return self.home / self.within
 
+    def folder(self, name: str) -> "CheckedFolder":
+        """A folder in it; the list of files, which may be long, is read once for both."""
+        inner = CheckedFolder(self.home, self.manifest, f"{self.within}/{name}".lstrip("/"))
+        vars(inner)["_entries"] = self._entries
+        return inner
+
     @cached_property
     def _entries(self) -> dict[str, Mapping[str, Any]]:
         return {entry["path"]: entry for entry in self.manifest["files"]}
