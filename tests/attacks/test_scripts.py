@@ -40,7 +40,7 @@ def test_no_name_of_a_codebook_is_code(kind, name):
         rp.Request(
             tables=scenario.workload,
             budget=scenario.budget,
-            universe="other = '" + name.replace("'", "") + "'",
+            universe="other = '" + name.replace("'", "").replace("\x85", "") + "'",
         )
     )
     tree = ast.parse(python_script(plan, scenario))
