@@ -113,8 +113,8 @@ def _refuse_two_amounts(domain: Domain, members: np.ndarray) -> None:
             first, second, *_ = members[row][has_one[row]].tolist()
             raise WorkloadError(
                 f"The table {domain.describe(members[row])} has the {noun} "
-                f"{domain.names[first]!r} and {domain.names[second]!r}, and its target and weight "
-                "are in the unit of one; ask for a table of each, with the same groups."
+                f"{domain.names[first]!r} and {domain.names[second]!r}, and adds up one of them, "
+                "in whose unit its target is; ask for a table of each."
             )
 
 
