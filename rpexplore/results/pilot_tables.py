@@ -25,9 +25,8 @@ from rpexplore.releases.pilot import pilot_folder
 from rpexplore.results.unbiased import Estimates
 
 # Of the prior of §13.1, others than for smooth tables (docs/mathematics.md §21). Smaller ones are
-# learned from large counts, and put small counts nearer to 0 than those of records are; without
-# large ones, nearly equal counts are taken to differ by more than they do.
-_SHAPES = (0.4, 0.6, 1.0, 1.6, 3.0, 8.0, 25.0, 80.0)
+# learned from large counts, and put small counts nearer to 0 than those of records are.
+_SHAPES = (0.4, 0.6, 1.0, 1.6, 3.0, 8.0)
 _LEAST_ERROR = 1e-9  # in records; of a count that is certain
 
 
