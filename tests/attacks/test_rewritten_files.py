@@ -101,12 +101,12 @@ def folders(tmp_path_factory) -> Path:
     """A folder of every kind."""
     folder = tmp_path_factory.mktemp("good")
     whole = rp.release(
-        plan_of(), records(), folder / "release", name="records", ledger=folder / "ledger.sqlite"
+        plan_of(), records(), folder / "release", name="rewritten", ledger=folder / "ledger.sqlite"
     )
     few = [
         rp.release(
             *(plan_of(("areas", "counts")), records(20), folder / name),
-            name="other",
+            name="rewritten, few",
             ledger=folder / "other.sqlite",
         )
         for name in ("few", "again")
