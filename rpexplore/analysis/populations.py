@@ -28,6 +28,7 @@ from rpexplore.domain.public_tables import Connected, PublicTables, cells_of
 N_POPULATIONS = 48
 _FEWEST_POPULATIONS = FEWEST_DRAWS  # for very many tables, or attributes of very many values
 MOST_PEOPLE, _FEWEST_PEOPLE = 800, 15  # drawn of a population
+_ENOUGH_PEOPLE = 96  # with fewer there are fewer populations instead
 _MOST_NUMBERS = 40_000_000  # kept of all tables, populations and people
 # Cells of all parts: 48 populations of so many take 90 MB and are kept, those of more do not.
 _MOST_KEPT = 20_000
@@ -37,12 +38,12 @@ _BLOCK = 32  # ascending counts that are looked at together
 _NUMBERS_AT_ONCE = 250_000  # counts that are compared together: 1 MB
 MOST_CELLS = 400_000  # of all parts that are drawn: 20 s, and 0.5 GB while a population is drawn
 
-# What populations differ in, calibrated on Adult and the household sample, and tried on other data
-# (docs/mathematics.md §19): how many classes, how much these differ (the standard deviation of the
-# logarithm of a share), how skewed attributes are of which nothing is known (the shape of a gamma
-# law: of the population, and how much it differs between attributes).
+# What populations differ in, calibrated on some data sets and tried on others (docs/mathematics.md
+# §19): how many classes; how much these differ (the standard deviation of a share's logarithm), a
+# little more often by little; how skewed attributes are of which nothing is known (the shape of a
+# gamma law: of the population, and how much it differs between attributes).
 _CLASSES = (3, 6, 12, 24)
-_DIFFERENCES = (0.05, 6.0)
+_DIFFERENCES, _OFTEN_SMALL = (0.05, 6.0), 1.25
 _SHAPES, _SHAPES_DIFFER = (0.1, 5.0), 0.7
 _LEAST_SHARE = 1e-7  # of the largest, of a value of which nothing is known
 _RAKED = 30  # rounds
@@ -86,7 +87,7 @@ class Population:
         domain, numbers = public.domain.with_levels, SeededNumbers(seed)
         own = [numbers.uniforms(1).item() for _ in range(3)]
         k = _CLASSES[int(own[0] * len(_CLASSES))]
-        difference = _DIFFERENCES[0] + own[1] * (_DIFFERENCES[1] - _DIFFERENCES[0])
+        difference = _DIFFERENCES[0] + own[1] ** _OFTEN_SMALL * (_DIFFERENCES[1] - _DIFFERENCES[0])
         shape = _SHAPES[0] * (_SHAPES[1] / _SHAPES[0]) ** own[2]
         weights = -np.log1p(-numbers.uniforms(k).astype(float))
         weights /= np.sum(weights)
@@ -356,7 +357,7 @@ class Populations:
         parts = parts_of(public, tables)
         is_kept = sum(math.prod(of.sizes) for of in parts) <= _MOST_KEPT
         n_populations = N_POPULATIONS
-        if len(tables) * n_populations * 4 * _FEWEST_PEOPLE > _MOST_NUMBERS or not is_kept:
+        if len(tables) * n_populations * _ENOUGH_PEOPLE > _MOST_NUMBERS or not is_kept:
             n_populations = _FEWEST_POPULATIONS
         n_people = _MOST_NUMBERS // max(len(tables) * n_populations, 1)
         n_people = min(max(n_people, _FEWEST_PEOPLE), MOST_PEOPLE)

@@ -7,13 +7,15 @@ themselves would hold it with 86 % if there are 48, and with 76 % if there are 1
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.workload.rules import MEDIAN, SURELY
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RANGE = (0.05, 0.5, 0.95)
 """Quantiles of populations: the ends of a range, and its middle."""
@@ -62,18 +64,21 @@ def range_ends(name: str, values: np.ndarray) -> dict[str, float]:
     return {f"{name}_{end}": value for end, value in Range.of(values)._asdict().items()}
 
 
-def range_texts(frame: pd.DataFrame, name: str, stated: Callable[[float], str]) -> list[str]:
+def range_texts(frame: "pd.DataFrame", name: str, stated: Callable[[float], str]) -> list[str]:
     """A figure with its range in each row of a frame, as text."""
     ends = (frame[f"{name}_{end}"] for end in ("low", "median", "high"))
     return [Range(*row).text(stated) for row in zip(*ends, strict=True)]
 
 
-def range_columns(frame: pd.DataFrame, title: str, last: str, whom: str = "people") -> pd.DataFrame:
+def range_columns(
+    frame: "pd.DataFrame", title: str, last: str, whom: str = "people"
+) -> "pd.DataFrame":
     """The rows of a forecast's frame for reading: each figure with its range, as text.
 
     title: the column that says what a row is; last: another column, or a figure with its range;
     whom: the word for those whom tables count
     """
+    import pandas as pd  # half of the time that importing this package would take
 
     columns = {title: frame[title].astype(str).tolist()}
     for name, heading in (("people", f"{whom} in good cells"), ("cells", "good cells")):

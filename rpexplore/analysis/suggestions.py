@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import exp, log, nan, sqrt
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from rpexplore.analysis.proposals import Proposal, TableSuggestions
 from rpexplore.analysis.ranges import Range
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
-from rpexplore.domain.domain import AttributeSet
+from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.domain.levels import Level
 from rpexplore.domain.public_tables import cells_of
 from rpexplore.domain.survey import SurveyDesign, least_good_counts
@@ -61,6 +62,9 @@ _PRECISION = 1e-3  # of the logarithm of a budget
 _LEAST_LOST = 0.01  # of the logarithm of cells: two levels may have as many groups
 _NOTICED = 0.005  # of people: what a proposal gains at least
 _ROUNDING = 1e-9  # of shares
+
+NewLevels: TypeAlias = tuple[tuple[str, Level], ...]
+"""(attribute, level) of those that the codebook has not got yet."""
 
 
 def suggestions(
@@ -130,7 +134,7 @@ class _Rung:
     size: int
     title: str
     words: str
-    new: tuple[tuple[str, Level], ...] = ()
+    new: NewLevels = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +179,7 @@ class _Bench:
     whom: str
     _counts: dict[Table, CountsOfTables] = field(default_factory=dict)
     _weighted: dict[tuple[Table, float], _Errors] = field(default_factory=dict)
+    _domains: dict[NewLevels, Domain] = field(default_factory=dict)
 
     @property
     def workload(self) -> Workload:
@@ -389,7 +394,7 @@ class _Bench:
     ) -> TableChange | None:
         """The change to these levels; None if that table is there already."""
         new = tuple(level for rung in rungs for level in rung.new)
-        known = with_new_levels(self.workload.domain, new).with_levels
+        known = self._with(new)
         replacement = known.in_order([rung.name for rung in rungs])
         domain = self.workload.domain
         is_known = all(name in domain for name in replacement)
@@ -452,10 +457,17 @@ class _Bench:
         """The counts of the table that comes in place of another one."""
         assert change.replacement is not None
         if change.replacement not in self._counts:
-            known = with_new_levels(self.workload.domain, change.levels).with_levels
+            known = self._with(change.levels)
             counts = self.drawn.populations.counts_of(known.positions(change.replacement), known)
             self._counts[change.replacement] = counts
         return self._counts[change.replacement]
+
+    def _with(self, levels: NewLevels) -> Domain:
+        """The domain of tables with these levels as well, made once: many changes are tried."""
+        if levels not in self._domains:
+            known = with_new_levels(self.workload.domain, levels)
+            self._domains[levels] = known.with_levels
+        return self._domains[levels]
 
     def _is_enough(self, people: np.ndarray) -> bool:
         """Whether the rule is surely met: by the lower end of the range over populations."""

@@ -214,7 +214,7 @@ def plan_text(plan: Plan | PartPlan, count: int | None) -> str:
 
 
 _SHADOW_PRICES = (
-    "The shadow price of a {item} is its share in what decides the objective: the larger it is, "
+    "The shadow price of each {item} is its share in what decides the objective: the larger it is, "
     "the more the others would gain if it asked for less accuracy."
 )
 

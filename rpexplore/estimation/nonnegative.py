@@ -348,7 +348,8 @@ class _Search:
                     subset: self._map.decomposed(subset, self._totals(table, subset, cells))
                     for subset in self._map.family
                 }
-                return found | self._unchanged  # the total, without rounding
+                found.update(self._unchanged)  # the total, without rounding
+                return found
         near = self._nearest()
         is_limited = bool(self._fixed) or self._has_totals
         return self._raised_where_possible(near) if is_limited else self._raised(near)

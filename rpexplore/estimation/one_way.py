@@ -101,12 +101,11 @@ def _posterior(
     return Posterior(float((np.log(sums) + largest[:, 0] + constants).sum()), mean, variance)
 
 
-def one_way(measured: MeasuredResiduals, least_shape: float = SHAPES[0]) -> OneWay:
+def one_way(measured: MeasuredResiduals, shapes: Sequence[float] = SHAPES) -> OneWay:
     """The tables of all attributes that have a residual of their own.
 
-    least_shape: of the Gamma distributions that are tried, one of `SHAPES`
+    shapes: of the Gamma distributions that are tried
     """
-    shapes = tuple(shape for shape in SHAPES if shape >= least_shape)
     total = measured.total
     attributes = [attribute for (attribute,) in measured.of_order(1)]
     seen, noise, even = {}, {}, {}

@@ -46,7 +46,6 @@ from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
 from rpexplore.releases.packed_tables import (
     PACKED,
-    Figures,
     PackedTables,
     bytes_of_tables,
     packed_tables,
@@ -220,10 +219,12 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
         workload = self.plan.workload
         if position in self._packed:
             bases = workload.attribute_basis_index[position, : workload.orders[position]].tolist()
+            values, errors = self._packed.figures(position)
             return rows_of_packed(
                 [self._labels.of(basis) for basis in bases],
                 [workload.n_queries[basis] for basis in bases],
-                *self._packed.figures(position),
+                values,
+                errors,
                 impossible_answers(self.domain, workload.attribute_indices(position)),
                 ADAPTIVE,
                 LABEL,
@@ -467,7 +468,9 @@ class AdaptiveWriter:
         workload, files = self._plan.workload, []
         n_cells = float(np.sum(workload.cells))
 
-        def figures_of(position: int) -> Figures:
+        def figures_of(
+            position: int,
+        ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
             indices = workload.attribute_indices(position)
             impossible = impossible_answers(self._plan.domain, indices)
             return (fit.table(indices), fit.standard_errors(indices)), impossible

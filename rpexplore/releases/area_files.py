@@ -367,7 +367,7 @@ def _write_rows(
         ]
         for code, named in zip(codes, labels, strict=True):
             tiled = np.tile(code, n_areas)
-            columns += [texts_at(tiled, texts) for _, texts in named]
+            columns += texts_at(tiled, named)
         columns += columns_of(some)
         if is_empty:
             columns.append(constant_text(EMPTY_NOTE, n_areas * n_cells))

@@ -163,7 +163,7 @@ class PartRelease(PartReader, Generic[PlanKind]):
     def named(self) -> Path:
         return self.home
 
-    @property
+    @cached_property
     def checked(self) -> CheckedFolder:
         """The folder of the part, whose files are checked again when they are read."""
         within = "" if self.folder == self.home else self.folder.name

@@ -229,7 +229,7 @@ class PartReader(Figures, ABC):
             f"{self.why_no_tables}"
         )
 
-    @property
+    @cached_property
     def checked(self) -> Any:
         """The folder, whose files are checked again when they are read."""
         return CheckedFolder(self.folder, self.manifest)

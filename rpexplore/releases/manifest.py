@@ -304,6 +304,12 @@ class CheckedFolder:
         """Of the folder that names are of."""
         return self.home / self.within
 
+    def folder(self, name: str) -> "CheckedFolder":
+        """A folder in it; the list of files, which may be long, is read once for both."""
+        inner = CheckedFolder(self.home, self.manifest, f"{self.within}/{name}".lstrip("/"))
+        vars(inner)["_entries"] = self._entries
+        return inner
+
     @cached_property
     def _entries(self) -> dict[str, Mapping[str, Any]]:
         return {entry["path"]: entry for entry in self.manifest["files"]}
@@ -317,15 +323,15 @@ _KNOWN: dict[tuple[str, str], tuple[int, ...]] = {}
 def _is_as_listed(file: Path, entry: Mapping[str, Any]) -> bool:
     """Whether a file has the size and the SHA-256 that a manifest says."""
     try:
-        found = file.stat()
+        started = time.time_ns()
+        found, sha256 = file.stat(), entry["sha256"]
+        if found.st_size != entry["bytes"] or not isinstance(sha256, str):
+            return False
         stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        key = os.path.abspath(file), entry["sha256"]
+        key = os.path.abspath(file), sha256
         if _KNOWN.get(key) == stamp:
             return True
-        started = time.time_ns()
-        if not file.is_file() or found.st_size != entry["bytes"]:
-            return False
-        is_same = _sha256(file) == entry["sha256"]
+        is_same = file.is_file() and _sha256(file) == sha256
     except OSError:
         return False
     if is_same and found.st_ctime_ns < started - _TICK:

@@ -92,7 +92,7 @@ def pieces_of_cells(
         codes = _codes(start, stop, values.shape)
         columns: list[pa.Array] = []
         for code, named in zip(codes, labels, strict=True):
-            columns += [texts_at(code, texts) for _, texts in named]
+            columns += texts_at(code, named)
         piece, are_alike = every_value[start:stop], not any(variances.strides)
         error = np.sqrt(variances.flat[:1] if are_alike else variances[tuple(codes)])
         columns += arrays_of_figures(figures, piece, error, note)
@@ -119,22 +119,23 @@ def rows_of_arrays(
     schema = schema_of_cells([column for named in labels for column, _ in named], figures)
     codes = _codes(0, math.prod(shape), shape)
     of_labels = [
-        texts_at(code, texts)
-        for code, named in zip(codes, labels, strict=True)
-        for _, texts in named
+        texts for code, named in zip(codes, labels, strict=True) for texts in texts_at(code, named)
     ]
     return pa.table([*of_labels, *arrays], schema=schema)
 
 
-def texts_at(indices: np.ndarray, texts: pa.Array) -> pa.DictionaryArray:
-    """A column of these texts, each once in its dictionary, as pandas wants it.
+def texts_at(indices: np.ndarray, named: Labels) -> list[pa.DictionaryArray]:
+    """Columns of codes and labels of rows, each text once in its dictionary, as pandas wants it.
 
-    A group may be called like the code of a value, which their labels tell apart.
+    A group may be called like the code of a value; their labels, if there are any, are told apart.
     """
-    once = texts.dictionary_encode()
-    if len(once.dictionary) < len(texts):
-        return pa.DictionaryArray.from_arrays(once.indices.take(pa.array(indices)), once.dictionary)
-    return pa.DictionaryArray.from_arrays(indices, texts)
+    columns = [pa.DictionaryArray.from_arrays(indices, texts) for _, texts in named]
+    if len(named) > 1:
+        codes = named[0][1].dictionary_encode()
+        if len(codes.dictionary) < len(codes):
+            places = codes.indices.take(pa.array(indices))
+            columns[0] = pa.DictionaryArray.from_arrays(places, codes.dictionary)
+    return columns
 
 
 def schema_of_cells(labels: Sequence[Column], figures: Sequence[Column]) -> pa.Schema:

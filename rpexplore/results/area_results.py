@@ -94,7 +94,7 @@ class AreaResults(PartReader):
     def folder(self) -> Path:
         return self.release.folder if self.whole is None else self.whole.folder
 
-    @property
+    @cached_property
     def checked(self) -> CheckedFolder | Path:
         """The same folder, whose files are checked when they are read."""
         return (self.release if self.whole is None else self.whole).checked

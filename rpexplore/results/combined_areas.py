@@ -96,7 +96,7 @@ class CombinedAreas(TablesInAreas):
     def folder(self) -> Path:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._temporary_folder if self.given_folder is None else self.given_folder.path
 
-    @property
+    @cached_property
     def checked(self) -> CheckedFolder | Path:
         return self._temporary_folder if self.given_folder is None else self.given_folder
 

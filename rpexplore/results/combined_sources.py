@@ -51,8 +51,7 @@ class MeasuredRelease:
 
     def folder(self, kind: str) -> CheckedFolder:
         """Where the measurements of a part lie."""
-        within = "/".join(filter(None, (self.home.within, kind)))
-        return replace(self.home, within=within)
+        return self.home.folder(kind)
 
     def files(self, kinds: Sequence[str]) -> list[str]:
         """Those that results keep of it that combine these parts, within its folder."""

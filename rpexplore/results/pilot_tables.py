@@ -24,10 +24,9 @@ from rpexplore.releases.measurement_file import PLAN
 from rpexplore.releases.pilot import pilot_folder
 from rpexplore.results.unbiased import Estimates
 
-# Of the prior of §13.1. The large counts of an attribute may tell smaller ones, which then say of
-# the small counts that they are nearer to 0 than those of records are where this was tried: too few
-# people would be in cells that are not good (docs/mathematics.md §21).
-_LEAST_SHAPE = 0.4
+# Of the prior of §13.1, others than for smooth tables (docs/mathematics.md §21). Smaller ones are
+# learned from large counts, and put small counts nearer to 0 than those of records are.
+_SHAPES = (0.4, 0.6, 1.0, 1.6, 3.0, 8.0)
 _LEAST_ERROR = 1e-9  # in records; of a count that is certain
 
 
@@ -63,7 +62,7 @@ def pilot_tables(folder: str | Path) -> tuple[PublicTable, ...]:
     )
     if not measured.of_order(1):
         return (of_total,)
-    found = one_way(measured, _LEAST_SHAPE)
+    found = one_way(measured, _SHAPES)
     of_attributes = (
         PublicTable(
             _counts(domain, attribute, found.tables[attribute] * (total / measured.total)),

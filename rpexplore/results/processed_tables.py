@@ -507,7 +507,8 @@ def _labels(columns: Any) -> Labels:
     labels: Labels = []
     for one in columns:
         texts = list_of(one, "texts")
-        column = Column(**{name: text_of(one, name) for name in one if name != "texts"})
+        facts: dict[str, Any] = {name: text_of(one, name) for name in one if name != "texts"}
+        column = Column(**facts)
         if not column.names_cells or not all(isinstance(text, str) for text in texts):
             raise FieldError(f"{shown(column.name)} must have texts, as a code or a label.")
         _ = column.parents  # raises for what says no groups

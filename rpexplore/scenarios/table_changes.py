@@ -136,8 +136,10 @@ def with_new_levels(domain: Domain, levels: Sequence[tuple[str, Level]]) -> Doma
     attributes = []
     for attribute in records:
         own = [level for name, level in levels if name == attribute.name]
-        check_number(len(attribute.all_levels) + len(own), attribute.size)
-        attributes.append(replace(attribute, levels=(*attribute.levels, *own)))
+        if own:
+            check_number(len(attribute.all_levels) + len(own), attribute.size)
+            attribute = replace(attribute, levels=(*attribute.levels, *own))
+        attributes.append(attribute)
     return records.with_attributes(attributes)
 
 

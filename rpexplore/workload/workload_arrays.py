@@ -113,7 +113,8 @@ def _refuse_two_amounts(domain: Domain, members: np.ndarray) -> None:
             first, second, *_ = members[row][has_one[row]].tolist()
             raise WorkloadError(
                 f"The table {domain.describe(members[row])} has the {noun} "
-                f"{domain.names[first]!r} and {domain.names[second]!r}; ask for a table of each."
+                f"{domain.names[first]!r} and {domain.names[second]!r}, and adds up one of them, "
+                "in whose unit its target is; ask for a table of each."
             )
 
 

@@ -86,7 +86,7 @@ def test_missed_targets_are_first_and_coefficients_beside_them():
         name in missed for name in shown["query"]
     ]
     by_name, errors = shown.set_index("query"), frame.set_index("query")["standard_error"]
-    assert by_name.loc["women", "expected"] == "50 (50 to 58)"
+    assert by_name.loc["women", "expected"] == "50 (50 to 60)"
     assert by_name.loc["women", "coefficient"].startswith(f"{100 * errors['women'] / 50:.2g} % (")
     assert by_name.loc["adults", "coefficient"] == "none"
     public = PublicTables(DOMAIN, (), 1000)

@@ -69,10 +69,10 @@ def is_near(forecast: float, truth: float) -> bool:
 
 @pytest.mark.nightly
 def test_budgets_are_within_a_fifth_of_the_truth_in_most_cases():
-    """26 of 30 when this was written, 20 of 24 without Adult: see docs/mathematics.md §22."""
+    """27 of 30 when this was written, 21 of 24 without Adult: see docs/mathematics.md §22."""
     has_adult = (DATA / "adult.csv").exists()
     found = cases((*(CALIBRATED if has_adult else CALIBRATED[1:]), *OTHERS))
     missed = [case for case in found if not is_near(*case[2:])]
-    assert len(missed) <= 4, missed
+    assert len(missed) <= 3, missed
     # What is missed is not far off: no budget is found where none is enough, or the other way.
     assert all(0.7 <= forecast / truth <= 1.5 for *_, forecast, truth in missed), missed

@@ -1,6 +1,6 @@
 """Forecasts of areas against the truth, by what is known of them: cases of `run`.
 
-No real areas are at hand: trees made of attributes of Adult, and the municipal register. What
+Trees made of attributes of Adult, the municipal register, and the real areas of `data_of_r`. What
 populations differ in was chosen on `CALIBRATED`; the others were only tried.
 """
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 import rpexplore as rp
+from tests.benchmarks import data_of_r
 from tests.benchmarks.measure import Row, best_of_three
 from tests.benchmarks.planning import DATA
 from tests.support.samples import FOLDER
@@ -24,6 +25,7 @@ TREES = {
     "education": (("education", "occupation"), ("sex", "race", "age"), ("0.01", "0.1")),
     "family": (("marital-status", "relationship"), ("sex", "age", "education"), ("0.01", "0.1")),
 }  # fmt: skip
+TREES |= dict.fromkeys(data_of_r.TREES, ((), (), ("0.01", "0.1", "1")))
 CALIBRATED = ("municipal", "country", "class of work")
 OTHERS = ("education", "family")
 LIMIT, SHARE = 0.2, 0.9
@@ -33,6 +35,8 @@ LIMIT, SHARE = 0.2, 0.9
 def records_of(name: str) -> tuple[rp.AreaTree, rp.Domain, np.ndarray, np.ndarray]:
     """The tree, the other attributes, the area and the codes of each record."""
     levels, others, _ = TREES[name]
+    if name in data_of_r.TREES:
+        return data_of_r.areas_of(name)
     if not levels:
         book = rp.AreaCodebook.load(FOLDER / "municipal-register.json")
         frame = pd.read_csv(FOLDER / "municipal-register.csv.gz", dtype=str)
@@ -151,6 +155,10 @@ def area_forecasts_of_others() -> list[Row]:
     return _rows(OTHERS, "others")
 
 
+def area_forecasts_of_r() -> list[Row]:
+    return _rows(tuple(data_of_r.TREES), "real")
+
+
 def forecast_of_many_areas() -> list[Row]:
     """A million areas on four levels."""
     codes = [(f"{p // 10_000:03}", f"{p // 100 % 100:02}", f"{p % 100:02}") for p in range(10**6)]
@@ -164,3 +172,5 @@ def forecast_of_many_areas() -> list[Row]:
 
 
 CASES = (area_forecasts_of_calibrated, area_forecasts_of_others, forecast_of_many_areas)
+if data_of_r.is_there():
+    CASES = (*CASES, area_forecasts_of_r)

@@ -1,6 +1,7 @@
 """Forecasts against the truth, by data set and by what is known; and their speed: cases of `run`.
 
-Adult and the household sample were used to choose what populations differ in; the others were not.
+`CALIBRATED`, and those of `data_of_r`, were used to choose what populations differ in; the others
+were not.
 """
 
 import shutil
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 import rpexplore as rp
+from tests.benchmarks import data_of_r
 from tests.benchmarks.measure import Row, best_of_three
 from tests.benchmarks.planning import DATA
 from tests.support.samples import FOLDER, coded
@@ -22,6 +24,8 @@ OTHERS = ("hospital-stays", "labour-force", "redistricting")
 
 @cache
 def records_of(name: str) -> tuple[rp.Domain, np.ndarray]:
+    if name in data_of_r.SETS:
+        return data_of_r.records_of(name)
     if name != "adult":
         return coded(name)
     frame = pd.read_csv(DATA / "adult.csv")
@@ -67,10 +71,15 @@ KNOWN = {"number": 0.25, "one-way margins": 0.10, "a pilot of 5 %": 0.10}
 
 def released_pilot(name: str, plan: rp.Plan) -> tuple[rp.PublicTable, ...]:
     """The one-way tables of a pilot of a plan, drawn from the records of a data set."""
-    folder = DATA if name == "adult" else FOLDER
-    (path,) = folder.glob(f"{name}.csv*")
     with TemporaryDirectory() as place:
-        records = Path(shutil.copy(path, place))
+        if name in data_of_r.SETS:
+            domain, codes = records_of(name)
+            records = Path(place) / "records.csv"
+            pd.DataFrame(codes, columns=list(domain.names)).to_csv(records, index=False)
+        else:
+            folder = DATA if name == "adult" else FOLDER
+            (path,) = folder.glob(f"{name}.csv*")
+            records = Path(shutil.copy(path, place))
         output, ledger = records.parent / "out", records.parent / "ledger.sqlite"
         made = rp.release(plan, records, output, pilot_only=True, ledger=ledger)
         return rp.pilot_tables(made.folder)
@@ -124,6 +133,14 @@ def forecasts_of_others() -> list[Row]:
     return _rows(OTHERS, "others")
 
 
+def forecasts_of_r_calibrated() -> list[Row]:
+    return _rows(data_of_r.CALIBRATED, "real, calibrated on")
+
+
+def forecasts_of_r_others() -> list[Row]:
+    return _rows(data_of_r.OTHERS, "real, others")
+
+
 def forecast_of_adult() -> list[Row]:
     domain, codes = records_of("adult")
     tables = rp.Workload.all_up_to(domain, 3)
@@ -134,3 +151,5 @@ def forecast_of_adult() -> list[Row]:
 
 
 CASES = (forecasts_of_calibrated, forecasts_of_others, forecast_of_adult)
+if data_of_r.is_there():
+    CASES = (*CASES, forecasts_of_r_calibrated, forecasts_of_r_others)

@@ -21,7 +21,7 @@ def test_show_has_the_least_accurate_first_and_says_what_is_left_out(planned):
     least_accurate = TablePlan.load("plan.json").tables.nlargest(2, "standard_error")["attributes"]
     assert [line.split("  ")[0] for line in listed[2:4]] == [title(t) for t in least_accurate]
     assert listed[4].startswith("… and 5 more tables: --tables 7 shows all")
-    assert "The shadow price of a table is its share in what decides the objective" in text
+    assert "The shadow price of each table is its share in what decides the objective" in text
     whole = planned.done("show", "plan.json")
     assert "more tables" not in whole
     assert all(name in whole for name in ("total", "age × sex", "sex × region"))

@@ -147,7 +147,11 @@ def test_intervals_hold_cells_of_20_in_every_table_of_joint_records(name):
     for _ in range(3):
         contributions = {}
         for subset in family:
-            values = table(subset) + rng.normal(0, 10.0, sizes[list(subset)]) if subset else 5e4
+            values = (
+                table(subset) + rng.normal(0, 10.0, sizes[list(subset)])
+                if subset
+                else np.array(5e4)
+            )
             for axis in range(len(subset)):
                 values = values - values.mean(axis=axis, keepdims=True)
             contributions[subset] = np.array(values)

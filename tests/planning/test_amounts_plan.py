@@ -146,8 +146,8 @@ def test_targets_and_errors_of_sums_are_in_the_unit_of_the_amounts():
             "is for amounts, and the values of 'region' are none",
         ),
         (
-            lambda of: rp.QueryList(rp.Domain(of.attributes[3:4]), [[1, 1]], ("a",), [1]),
-            "Own counts cannot be about 'wealth'",
+            lambda of: rp.QueryList(rp.Domain(of.attributes[2:]), [[1] * 4], ("a",), [1]),
+            "can add up one attribute of amounts, got 'income' and 'wealth'",
         ),
         (
             lambda of: rp.Rounds(rp.Workload.of(of, [("region", "sex", "income")]), 100),

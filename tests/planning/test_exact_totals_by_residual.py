@@ -92,7 +92,8 @@ def dearest_change(
 
     def add(gone: list, new: list) -> float:
         public, noisy = (
-            sum(means[one][part] for one in new) - sum(means[one][part] for one in gone)
+            np.sum([means[one][part] for one in new], axis=0)
+            - np.sum([means[one][part] for one in gone], axis=0)
             for part in (0, 1)
         )
         assert np.max(np.abs(public)) == 0

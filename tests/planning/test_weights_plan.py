@@ -181,8 +181,13 @@ def tables_in_areas(workload):
             "Tables in areas are not weighted, and tables of this plan are, by 'w'; weight both",
         ),
         (
-            lambda: rp.QueryList(domain(), np.zeros((1, 12)), ("x",), np.array([5])),
-            "Own counts cannot be weighted by 'w'",
+            lambda: rp.QueryList(
+                rp.Domain((weight(), rp.Attribute("v", weight().values))),
+                np.ones((1, 4)),
+                ("x",),
+                np.array([5]),
+            ),
+            "can add up one attribute of weights, got 'w' and 'v'",
         ),
         (
             lambda: rp.plan(
@@ -196,7 +201,7 @@ def tables_in_areas(workload):
             lambda: rp.Workload.of(
                 rp.Domain((weight(), rp.Attribute("v", weight().values))), [("v",)]
             ).weighted_by("w"),
-            "has the weights 'w' and 'v'; ask for a table of each",
+            "has the weights 'w' and 'v', and adds up one of them",
         ),
         (
             lambda: rp.Workload.all_up_to(domain(), 1).weighted_by("w", unweighted=[["age"]]),

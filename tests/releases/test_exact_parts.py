@@ -15,9 +15,9 @@ BELOW = rp.Workload.of(DOMAIN, [("sex",)])
 AREAS = rp.AreaWorkload.of_levels(TREE, {"all": TABLES, "region": BELOW, "town": BELOW})
 COUNTS = rp.QueryList(
     DOMAIN,
-    [[0, 1] * 4, [0, 0, 0, 0, 0, 1, 0, 1], [0.5, 0, 0, 0, 0, 0, 0, 0], [1] * 8],
+    np.array([[0, 1] * 4, [0, 0, 0, 0, 0, 1, 0, 1], [0.5, 0, 0, 0, 0, 0, 0, 0], [1] * 8]),
     ("women", "old women", "half of the young men", "everybody"),
-    [3, 3, 3, 3],
+    np.full(4, 3),
 )
 RECORDS = pd.DataFrame(np.random.default_rng(2).integers(0, (3, 4, 2), (400, 3)),
                        columns=["town", "age", "sex"])  # fmt: skip

@@ -123,7 +123,7 @@ class Measured:
 
         shifts = []
         for one, other in product(RECORDS, repeat=2):
-            changes = [((one,), (other,))]
+            changes: list[tuple[tuple, tuple]] = [((one,), (other,))]
             for side in ((0,), (1,), (2,)):  # and the others, which are exchanged alike
                 new = [
                     tuple(own[k] if k in side else beside[k] for k in range(3))

@@ -19,6 +19,16 @@ least over all D with p_1 in [l, h], which by duality is at least, for any λ, �
     −(b_2 + b_3 h) f²y²/2 + b_3 f³y³/3 + a_k y + λ f y,    less max(λ l, λ h).
 
 Amounts of one attribute, a_k, stand in it as they are.
+
+Where h is near the least p_1, few attributes are outside of D: Σ f_k (1 − y_k) of these is at most
+τ = h − min p_1. What amounts differ from products by, r_S of either sign, then counts nearly as
+where all are in D: Σ r_S (1 − ∏_{k∈S} y_k), and by what that is off at most
+
+    τ max_k (A_k + τ max_j B_kj/w_j) / f_k,    w_j = f_j (1 − y_j),
+    A_k = Σ_{S∋k} |r_S| ∏_{j∈S∖k} |y_j|,    B_kj = Σ_{S∋k,j} |r_S|:
+
+∏ y of S changes by at most Σ (1 − y_k) over its attributes outside of D, times |y_j| of the others
+if these are in D. So in each interval the better of the two bounds counts.
 """
 
 import numpy as np
@@ -55,7 +65,7 @@ def product_bound(members: np.ndarray, sizes: np.ndarray, amounts: np.ndarray) -
         return np.inf
     factors = _factors(longest, amounts[orders == largest], len(sizes))
     least_y = -1 / (np.min(np.append(sizes, np.inf)[members], axis=1) - 1.0)
-    scales, above = np.zeros(_ORDERS + 1), 0.0
+    scales, above, fitted = np.zeros(_ORDERS + 1), 0.0, np.zeros(_ORDERS + 1)
     for order in (2, 3):
         of_order = orders == order
         own = amounts[of_order]
@@ -70,12 +80,23 @@ def product_bound(members: np.ndarray, sizes: np.ndarray, amounts: np.ndarray) -
             lost = np.sum(np.maximum(left, 0.0) * (shares - 1)) - np.sum(np.minimum(left, 0.0))
             tried.append((float(lost), lowered, float(np.sum(np.maximum(left, 0.0) * shares))))
         _, lowered, of_left = min(tried)
-        scales[order] = scale * (1 - lowered)
+        scales[order], fitted[order] = scale * (1 - lowered), scale
         above += of_left
     e2, e3 = _symmetric(factors)
-    product = scales[2] * e2 + scales[3] * e3 + float(np.sum(alone))
-    least = _least_of_products(factors, y, alone, scales[2], scales[3])
-    bound = product - least + above + _ROUNDING * total
+
+    def at_scales(of_orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        product = of_orders[2] * e2 + of_orders[3] * e3 + float(np.sum(alone))
+        ends, least = _least_of_products(factors, y, alone, of_orders[2], of_orders[3])
+        return ends, product - least
+
+    ends, bounds = at_scales(scales)
+    bounds = bounds + above
+    if np.argmax(bounds) < _FINE:  # else all in D is not what costs most
+        left = amounts - fitted[orders] * np.prod(np.append(factors, 1.0)[members], axis=1)
+        left[orders < 2] = 0.0
+        near = at_scales(fitted)[1] + _near_all(members, left, factors, y, ends)
+        bounds = np.fmin(bounds, near)
+    bound = float(np.max(bounds)) + _ROUNDING * total
     # Amounts that are many orders of magnitude apart leave what floats hold on the way.
     return bound if np.isfinite(bound) else np.inf
 
@@ -108,10 +129,43 @@ def _symmetric(values: np.ndarray) -> tuple[float, float]:
     return (p1**2 - p2) / 2, (p1**3 - 3 * p1 * p2 + 2 * p3) / 6
 
 
+def _near_all(
+    members: np.ndarray, left: np.ndarray, factors: np.ndarray, y: np.ndarray, ends: np.ndarray
+) -> np.ndarray:
+    """At least the largest Σ r_S (1 − ∏ y) of all D whose p_1 is at most each of these ends.
+
+    left: r_S, float64[n_residuals]; infinite where f is 0 and r is not
+    """
+    n = len(factors)
+    of_members = np.append(y, 1.0)[members]
+    in_all = float(np.sum(left * (1 - np.prod(of_members, axis=1))))
+    beside, pairs = np.zeros(n), np.zeros((n, n))
+    for column in range(members.shape[1]):
+        inside = members[:, column] >= 0
+        others = np.delete(of_members, column, axis=1)
+        amounts = np.abs(left) * np.prod(np.abs(others), axis=1)
+        beside += np.bincount(members[inside, column], amounts[inside], n)
+        for other in range(column):
+            both = inside & (members[:, other] >= 0)
+            flat = members[both, column] * n + members[both, other]
+            pairs += np.bincount(flat, np.abs(left[both]), n * n).reshape(n, n)
+    pairs += pairs.T
+    # 0 / 0 is 0: what is in no residual.
+    weights = factors * (1 - y)
+    of_pairs = np.nan_to_num(np.max(np.where(pairs > 0, pairs / weights, 0.0), axis=1), nan=np.inf)
+    far = np.maximum(ends - float(np.sum(factors * y)), 0.0)[:, np.newaxis]
+    amounts = beside + far * of_pairs
+    off = np.max(np.where(amounts > 0, amounts / factors, 0.0), axis=1)
+    return in_all + far[:, 0] * off
+
+
 def _least_of_products(
     factors: np.ndarray, y: np.ndarray, alone: np.ndarray, b2: float, b3: float
-) -> float:
-    """At most the least b_2 e_2(f y) + b_3 e_3(f y) + Σ a_k y_k of all D."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """At most the least b_2 e_2(f y) + b_3 e_3(f y) + Σ a_k y_k of D, by intervals of p_1.
+
+    The upper ends of these, and that for each: float64[n] each
+    """
     lowest, highest = float(np.sum(factors * y)), float(np.sum(factors))
     near = min(highest, lowest + (highest - lowest) / 20)
     ends = np.unique(
@@ -140,4 +194,4 @@ def _least_of_products(
         for with_it, without, squares in zip(values[0], values[1], (moved**2).T, strict=True):
             sums += np.minimum(with_it + quadratic * squares[0], without + quadratic * squares[1])
         best = np.maximum(best, sums - np.maximum(multiplier * low, multiplier * high))
-    return float(np.min(fixed + best))
+    return high, fixed + best

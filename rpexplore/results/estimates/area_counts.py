@@ -86,7 +86,7 @@ class AreaCounts:
 
         return cls(folder, load_checked(folder, KIND, _NOUN, _FACTS, facts_of))
 
-    @property
+    @cached_property
     def checked(self) -> CheckedFolder:
         """The folder, whose files are checked again when they are read."""
         return CheckedFolder(self.folder, self.manifest)

@@ -73,7 +73,7 @@ class AreaRecords:
 
         return cls(folder, load_checked(folder, KIND, _NOUN, _FACTS, facts_of, made="records"))
 
-    @property
+    @cached_property
     def checked(self) -> CheckedFolder:
         """The folder, whose files are checked again when they are read."""
         return CheckedFolder(self.folder, self.manifest)

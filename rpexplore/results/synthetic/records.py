@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -214,7 +215,7 @@ class SyntheticRecords:
         )
         return cls(folder, manifest)
 
-    @property
+    @cached_property
     def checked(self) -> CheckedFolder:
         """The folder, whose files are checked again when they are read."""
         return CheckedFolder(self.folder, self.manifest)
