@@ -91,7 +91,9 @@ def refuse_unheld(budget: Budget, tables: Workload | None, areas: AreaWorkload |
             continue
         if areas is not None and _is_in_top(total, areas):
             continue
-        known = {*(tables.domain.names if tables else ()), *(areas.domain.names if areas else ())}
+        domains = [part.domain for part in (tables, areas) if part is not None]
+        # A level is there although no table has it.
+        known = {name for domain in domains for name in (*domain.names, *domain.with_levels.names)}
         unknown = [name for name in total if name not in known]
         if areas is not None:
             levels = [f"{OF_AREAS}{level}" for level in areas.tree.levels]
