@@ -1,7 +1,7 @@
 """Real records from packages of R, as codes: what forecasts are calibrated on, and tried on.
 
 They are not in the repository. Where R and the packages are, `Rscript tests/benchmarks/data_of_r.R
-FOLDER` writes them as CSV files to FOLDER; `shared/data/r` beside the repository is looked into.
+FOLDER` writes them as CSV files to FOLDER, which is `r` beside the other data of benchmarks.
 """
 
 from functools import cache
