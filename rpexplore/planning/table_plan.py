@@ -1,7 +1,7 @@
 """Plan of tables: exact noise scales of all residuals, and what follows from them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rpexplore.planning.verification import Check
 
 
+_ROUNDING = 1e-12  # relative, of a variance that should be 0
 PILOT_STEPS = 1000
 """Of the precision: what a pilot has of it is a whole number of these, to be read in a file."""
 
@@ -242,8 +243,17 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
 
     @cached_property
     def variances_in_units(self) -> TableVariances:
-        """The variances of tables in the units of their cells: those with amounts in these."""
-        return self.table_variances.in_units(self.workload.units)
+        """The variances of tables in the units of their cells: those with amounts in these.
+
+        0 of the most accurate cell where that is public, as the end of cumulative counts may be.
+        """
+        own = self.table_variances
+        if not self.workload.is_marginals and np.any(self.closure.is_public):
+            cells = CellVariances(self.workload, self.closure)
+            smallest = cells.most_accurate(self.stated_scales).variances
+            is_zero = smallest < _ROUNDING * own.mean  # what is left of 0 in floats
+            own = replace(own, smallest=np.where(is_zero, 0.0, own.smallest))
+        return own.in_units(self.workload.units)
 
     @cached_property
     def stated_scales(self) -> np.ndarray:

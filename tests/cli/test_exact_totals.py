@@ -49,6 +49,7 @@ def test_totals_of_few_people_and_targets_are_warned_of_by_public_counts(run, tm
     [
         (("--exact", "sex", "--neighbours", "add-remove"), "leave --neighbours out"),
         (("--exact", "sex,age,region"), "and no table has it; ask for that table"),
+        (("--exact", "area@state"), "the plan has none; give the areas (--areas)"),
         (("--exact", "sex", "--records-per-person", "2"), "go with one record as the privacy unit"),
         (("--exact", "sex", "--basis", "sex=prefix"), "exact totals are of single values"),
         (("--exact", "sex", "--pilot", "5%"), "A pilot does not go with a panel or with exact"),
@@ -57,7 +58,7 @@ def test_totals_of_few_people_and_targets_are_warned_of_by_public_counts(run, tm
             "The exact totals tell all own counts",
         ),
     ],
-    ids=["added", "no table", "persons", "sums", "pilot", "counts"],
+    ids=["added", "no table", "no areas", "persons", "sums", "pilot", "counts"],
 )
 def test_what_is_not_known_is_refused_in_a_sentence(run, options, message):
     told = run(*ASKED, *options)
@@ -90,6 +91,7 @@ def test_numbers_of_records_of_areas_are_exact(run):
     homes = "home\nR1|1\nR1|2\nR2|1\n"
     (run.folder / "homes.csv").write_text(homes)
     areas = ("--areas", "homes.csv", "--separator", "|", "--level-names", "state,town")
+    assert "each is written area@state, and" in run(*ASKED, *areas, "--exact", "state").output
     asked = (*ASKED, *areas, "--detail", "same", "--exact", "area@state")
     said = run.done(*asked, "--target", "5")
     assert "neighbours keep the totals of area@state, which are exact" in said

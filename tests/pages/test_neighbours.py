@@ -35,6 +35,8 @@ def test_exact_totals_are_typed_where_neighbours_replace(app, small):
     session.text_input(key="exact totals").set_value("height").run()
     assert "height" in plain(session.texts("error"))
     assert session.scenario.budget.exact == (("age", "sex"), ("region",))
+    session.text_input(key="exact totals").set_value("area@region").run()
+    assert "the plan has none; give the areas" in plain(session.texts("error"))
     session.open("plan")
     assert not session.exception
     assert "The totals of age × sex and region" in session.scenario.plan().guarantee

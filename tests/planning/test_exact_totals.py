@@ -204,6 +204,8 @@ def test_a_plan_whose_claims_are_changed_is_refused():
     hidden = sealed(text.replace(',"exact":[["a"]]', ""))
     with pytest.raises(PlanError):
         rp.Plan.parse(hidden)
+    with pytest.raises(PlanError, match="there is no attribute 'd'; ask"):
+        rp.Plan.parse(sealed(text.replace('"exact":[["a"]]', '"exact":[["a"],["d"]]')))
     # Of a × b as exact, differences that are priced would change it.
     with pytest.raises(PlanError, match=r"would change an exact total|alike in the exact totals"):
         rp.Plan.parse(sealed(text.replace('"exact":[["a"]]', '"exact":[["a","b"]]')))

@@ -171,7 +171,19 @@ def test_totals_of_aggregations_and_of_weighted_tables_are_refused_with_the_reas
     only = rp.Workload.of(DOMAIN, [("age@two",), ("age@four",)])
     with pytest.raises(PlanError, match="nothing is left to protect"):
         rp.plan(only, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1, exact=["age@four"]))
+    single = rp.Workload.all_up_to(rp.Domain.from_schema({"fields": [AGES, *OTHERS]}), 2)
+    with pytest.raises(PlanError, match="total of age@two is to be exact, and no table has it"):
+        rp.plan(rp.Request(tables=single, budget=rp.Budget(rho=1, exact=["age@two"])))
     tables = rp.Workload.of(DOMAIN, [("age@two", "sex", "owner"), ("age@four",)])
     chain = rp.Budget(rho=1, exact=[("age@two", "sex"), ("sex", "owner")])
     with pytest.raises(PlanError, match="changes age × owner, which would not be protected"):
         rp.plan(tables, loss=rp.SumOfVariances(), budget=chain)
+
+
+def test_one_record_that_changes_within_a_group_costs_what_is_charged():
+    """Where nothing is exchanged that tables show, that change alone decides the cost."""
+    tables = rp.Workload.of(DOMAIN, [("age@two",), ("age@four",)])
+    closure = with_neighbours(Closure.of(tables), tables, rp.Budget(rho=1, exact=["age@two"]))
+    scales = np.full(len(closure), 2.0)
+    charged = privacy_cost_upper_bound(closure, Decimals.rounded_up(scales))
+    assert float(charged) == pytest.approx(dearest_change(closure, scales, tables, [["age@two"]]))

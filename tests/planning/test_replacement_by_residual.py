@@ -126,3 +126,15 @@ def test_plans_are_within_the_budget_and_verified(loss):
         assert tables.loss_value < persons.part("tables").loss_value
     assert tables.standard_errors[0] < 1e-4
     assert tables.accuracy()["standard_error"][0] == 0
+
+
+def test_the_cell_that_is_the_public_number_of_records_is_stated_without_error():
+    ages = rp.Domain(
+        (rp.Attribute("age", rp.Integers(0, 7)), rp.Attribute("sex", rp.Integers(0, 1)))
+    )
+    tables = rp.Workload.all_up_to(ages, 2).with_bases({"age": rp.Prefix()})
+    budget = rp.Budget(rho="0.1", neighbours="replace")
+    frame = rp.plan(tables, loss=rp.SumOfVariances(), budget=budget).accuracy()
+    smallest = dict(zip(frame["attributes"], frame["smallest_standard_error"], strict=True))
+    assert smallest["age",] == 0
+    assert smallest["age", "sex"] > 1

@@ -101,7 +101,7 @@ def _exact_totals_input(here: str, budget: Budget) -> None:
             if areas is not None and "tables" not in current().kinds:
                 domain = areas.domain
             texts = [text for text in typed.split(";") if text.strip()]
-            exact = [total_from_text(domain, tree, text) for text in texts]
+            exact = [total_from_text(domain.with_levels, tree, text) for text in texts]
             return budget_units.with_exact_totals(before, exact)
 
         _restate(here, stated)

@@ -28,10 +28,23 @@ def total_from_text(domain: Domain, tree: AreaTree | None, text: str) -> tuple[s
 
     Raises:
         WorkloadError, DomainError: As `table_from_text`.
+        PlanError: For areas of a plan that has none, or a level of areas by its bare name.
     """
     names = tuple(name.strip() for name in text.split(","))
-    if tree is not None and any(name.startswith(OF_AREAS) for name in names):
+    of_areas = [name for name in names if name.startswith(OF_AREAS) and name not in domain]
+    if tree is not None and of_areas:
         return names
+    if of_areas:
+        raise PlanError(
+            f"The exact total {shown(of_areas[0])!r} counts the records of areas, and the plan has "
+            "none; give the areas (--areas), or make a total of attributes exact."
+        )
+    bare = [] if tree is None else [n for n in names if n in tree.levels and n not in domain]
+    if bare:
+        raise PlanError(
+            f"{shown(bare[0])!r} is a level of areas; the exact number of records of each is "
+            f"written {OF_AREAS}{bare[0]}, and goes with no attribute."
+        )
     return table_from_text(domain, text)
 
 
@@ -91,7 +104,9 @@ def refuse_unheld(budget: Budget, tables: Workload | None, areas: AreaWorkload |
             continue
         if areas is not None and _is_in_top(total, areas):
             continue
-        known = {*(tables.domain.names if tables else ()), *(areas.domain.names if areas else ())}
+        domains = [part.domain for part in (tables, areas) if part is not None]
+        # A level is there although no table has it.
+        known = {name for domain in domains for name in (*domain.names, *domain.with_levels.names)}
         unknown = [name for name in total if name not in known]
         if areas is not None:
             levels = [f"{OF_AREAS}{level}" for level in areas.tree.levels]
