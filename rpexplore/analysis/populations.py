@@ -272,6 +272,8 @@ class CountsOfTables:
     ) -> tuple[np.ndarray, np.ndarray]:
         """`good` of counts that ascend: float32[n] least."""
         m, width, limits = self.counts.shape[2], self._width, least[:, None, None]
+        if m == width and not self.of_cells:
+            return self._compared(limits, n_records, n_cells)
         # Whole blocks with no good count, then the numbers from the next block on, one by one.
         block = np.einsum("abc->ab", (self._ends < limits).view(np.uint8), dtype=int)
         start = np.minimum(block * width, m - width)
@@ -292,6 +294,22 @@ class CountsOfTables:
         n_cells_good = np.einsum("abc->ab", good / numbers, dtype=float) + beyond
         n_cells_good *= n_records / m
         return n_good / m, np.minimum(n_cells_good / n_cells[:, None], 1.0)
+
+    def _compared(
+        self, limits: np.ndarray, n_records: np.ndarray, n_cells: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`good` of so few people that all are compared: float32[n, 1, 1] limits."""
+        m, shape = self.counts.shape[2], self.counts.shape[:2]
+        people, cells = np.empty(shape), np.empty(shape)
+        n_at_once = max(_NUMBERS_AT_ONCE // self.counts[0].size, 1)
+        for first in range(0, len(self.counts), n_at_once):
+            own = slice(first, first + n_at_once)
+            counts = self.counts[own]
+            good = counts >= limits[own]
+            people[own] = np.einsum("abc->ab", good.view(np.uint8), dtype=np.int32) / m
+            of_cells = np.einsum("abc->ab", good / counts, dtype=float)
+            cells[own] = np.minimum(of_cells * (n_records / m) / n_cells[own, None], 1.0)
+        return people, cells
 
     @property
     def _width(self) -> int:
