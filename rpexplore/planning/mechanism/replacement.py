@@ -434,6 +434,8 @@ def is_kept_by_all(closure: "Closure", exact: Totals) -> np.ndarray:
 
     Their attributes are together in a part of totals that share some.
     """
+    if not closure.members.shape[1]:  # the total alone, which is exact
+        return np.zeros(len(closure), dtype=bool)
     parts, n_attributes = parts_of_totals(exact), len(closure.sizes)
     of_attributes = np.array([*(parts.get(index, _FREE) for index in range(n_attributes)), -3])
     found, first = of_attributes[closure.members], of_attributes[closure.members[:, :1]]

@@ -163,3 +163,17 @@ def test_totals_that_share_attributes_leave_nothing_unprotected_unsaid():
     asked = rp.AreaWorkload.of_levels(tree, {"all": rp.Workload.all_up_to(domain, 2)})
     with pytest.raises(PlanError, match="changes a × c of the level all, which would not be"):
         planned(asked, [("a", "b"), ("b", "c")])
+
+
+def test_totals_of_areas_alone_are_planned():
+    """Of two towns of a region, σ² = 4 for their difference: a move of one record changes it by 2.
+
+    So that ρ = 4 / (2 σ²) = 1/2, and each town, half the region plus half the difference, has 1.
+    """
+    tree = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"123"]})
+    totals = rp.Workload.of(rp.Domain.from_sizes({"sex": 2}), [()])
+    asked = rp.AreaWorkload.of_levels(tree, {"region": totals, "town": totals})
+    errors = planned(asked, ["area@region"]).accuracy().set_index("level")["largest_standard_error"]
+    assert errors["region"] == 0
+    assert errors["town"] == pytest.approx(1)
+    assert planned(asked, []).accuracy()["largest_standard_error"].min() > 1
