@@ -8,7 +8,7 @@ from rpexplore.analysis.drawn_areas import shares_of_areas
 from rpexplore.common.text import joined, plural, rounded
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planning.areas.exact_in_areas import OF_AREAS
+from rpexplore.planning.held_totals import OF_AREAS
 from rpexplore.planning.plan import Plan
 
 FEW_PEOPLE = 10

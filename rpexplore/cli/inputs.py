@@ -97,7 +97,7 @@ def with_exact_totals(
 
     neighbours: what --neighbours says, if it is there; tree: the areas, if there are some
     """
-    from rpexplore.planning.areas.exact_in_areas import total_from_text
+    from rpexplore.planning.held_totals import total_from_text
     from rpexplore.privacy.budget import REPLACE, Budget
 
     if not exact:

@@ -32,6 +32,7 @@ from rpexplore.common.text import joined, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.universe import Universe
 from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.planning.held_totals import refuse_unheld
 from rpexplore.planning.part_plan import TITLES, Certificate, PartPlan
 from rpexplore.planning.part_shares import (
     SHARE_UNIT,
@@ -555,8 +556,6 @@ class Plan:
                     if plan.universe is None:
                         raise PlanError("its universe must be a condition, or left out.")
                 if plan.budget.exact:
-                    from rpexplore.planning.areas.exact_in_areas import refuse_unheld
-
                     of_parts = [plan.part(kind) for kind in ("tables", "areas")]
                     refuse_unheld(plan.budget, *(one and one.workload for one in of_parts))
                 if positive_exact(content, "privacy_cost") != plan.exact_privacy_cost:

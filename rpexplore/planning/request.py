@@ -21,10 +21,10 @@ from rpexplore.planning.adaptive import adaptive_plan
 from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.area_workload import AreaWorkload
-from rpexplore.planning.areas.exact_in_areas import refuse_unheld
 from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_objective
 from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.free_counts import indices_of_free
+from rpexplore.planning.held_totals import refuse_unheld
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.part_plan import PartPlan, keeping
 from rpexplore.planning.part_shares import (

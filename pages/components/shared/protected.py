@@ -9,7 +9,7 @@ from rpexplore.analysis import budget_units
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.text import capitalised, with_article
 from rpexplore.figures.first_look import neighbours_picture
-from rpexplore.planning.areas.exact_in_areas import total_from_text
+from rpexplore.planning.held_totals import total_from_text
 from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget
 
 RECORD, PERSON = "A record", "A person"

@@ -14,6 +14,7 @@ from rpexplore.common.text import joined, plural, rounded
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
+from rpexplore.planning.held_totals import OF_AREAS
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions
@@ -339,8 +340,6 @@ def _ties(plan: Plan, reading: Reading) -> list[Any]:
 
 def _exact_total(plan: Plan, name: str, reading: Reading) -> str:
     """An area level or an attribute of an exact total, with what tells it from others so called."""
-    from rpexplore.planning.areas.exact_in_areas import OF_AREAS  # which few runs need
-
     areas: Any = plan.part("areas")
     if areas is not None and name.startswith(OF_AREAS):
         return _named(name, "areas", [areas.workload.tree.sha256, reading.way])
