@@ -321,6 +321,11 @@ class Source(Protocol):
         return {}
 
     @property
+    def named_encoding(self) -> str:
+        """The encoding that somebody has named for the records; "" for none, or for UTF-8."""
+        return ""
+
+    @property
     def reading(self) -> str:
         """How values are read, where somebody may say that: encoding and positions; else ""."""
         return ""

@@ -228,6 +228,11 @@ class ChargedRun:
         """The file that states where columns of records of fixed width are, and its SHA-256."""
         return self._source.positions
 
+    @property
+    def encoding(self) -> str:
+        """That was named for the records; "" for none, or for UTF-8."""
+        return self._source.named_encoding
+
     def findings(self) -> tuple[str, ...]:
         """What is in order when the records have been counted, in sentences."""
         most, rule = self._plan.budget.max_records_per_person, self._options.person_rule

@@ -90,6 +90,8 @@ COUNT_IMPOSSIBLE = "count_impossible"
 """The key of a manifest that says that records with impossible combinations were counted."""
 POSITIONS = "positions"
 """The key of a manifest for the file that states where columns of records of fixed width are."""
+ENCODING = "encoding"
+"""The key of a manifest for the encoding that was named for the records; there if one was."""
 NEIGHBOURS = "neighbours"
 """The key of a manifest that says that neighbours replace records; there if they do."""
 EXACT = "exact_totals"
@@ -386,7 +388,7 @@ class Release(SeveralParts):
         _refuse_version_1(folder)
         # Only releases of which it is true say that they were approved, or what they counted.
         of_plan = (UNIVERSE, NEIGHBOURS, PERIOD, EXACT, UNIT_NOUN, DISTINCT)
-        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE, POSITIONS, *of_plan}
+        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE, POSITIONS, ENCODING, *of_plan}
         stated = (*_STATED, *(optional & read_manifest(folder).keys()))
         manifest = checked_folder(folder, FORMAT, _NOUN, stated)
         listed = {entry["path"] for entry in manifest["files"]}
@@ -412,7 +414,8 @@ class Release(SeveralParts):
             if POSITIONS in manifest:
                 given = manifest[POSITIONS]
                 facts[POSITIONS] = {key: text_of(given, key) for key in ("file", "sha256")}
-            facts |= {key: text_of(manifest, key) for key in _TEXTS}
+            told = (*_TEXTS, *({ENCODING} & manifest.keys()))
+            facts |= {key: text_of(manifest, key) for key in told}
             if APPROVALS in manifest:
                 facts |= facts_in_folder(folder, manifest[APPROVALS], plan)
         except _IMPOSSIBLE:
@@ -483,6 +486,7 @@ def write_manifest(
         **({MISSING_VALUES: dict(note.missing_values)} if note.missing_values else {}),
         **({COUNT_IMPOSSIBLE: True} if note.count_impossible else {}),
         **({POSITIONS: dict(note.positions)} if note.positions else {}),
+        **({ENCODING: note.encoding} if note.encoding else {}),
         "records_per_person": note.person_rule,
         **facts_of_approvals(approvals, note.n_demanded),
     }

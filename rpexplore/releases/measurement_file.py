@@ -70,6 +70,7 @@ class MeasurementNote:
                     whether records with impossible combinations were counted, if there were any
     positions       of records of fixed width the name of the `file` with the positions of their
                     columns, and its `sha256`; else empty
+    encoding        of the records, if one was named; "" for none, or for UTF-8
     """
 
     run: str
@@ -88,6 +89,7 @@ class MeasurementNote:
     count_impossible: bool = False
     file_per_table: bool = False
     positions: Mapping[str, str] = field(default_factory=dict)
+    encoding: str = ""
 
 
 @dataclass(frozen=True)

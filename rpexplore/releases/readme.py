@@ -170,6 +170,8 @@ def release_readme(plan: Plan, note: MeasurementNote, sections: Sequence[str]) -
             "The records are lines of fixed width, read by the positions in "
             f"{note.positions['file']} (SHA-256 {note.positions['sha256']}). "
         )
+    if note.encoding:
+        records += f"The records are read as texts in {note.encoding}. "
     if note.streaming_note:
         records += f"{note.streaming_note} "
     if note.escape_formulas:

@@ -189,6 +189,7 @@ def release(
             count_impossible=options.count_impossible and bool(plan.domain.impossible),
             file_per_table=file_per_table,
             positions=dict(charged_run.positions),
+            encoding=charged_run.encoding,
         )
         on_writing = part_of_progress(on_progress, steps.drawn_share, 1.0)
         if pilot_only:

@@ -48,6 +48,9 @@ class MeasurementSource:
     exact         the totals that are exact and that neighbours keep, as in a `Budget`
     unit_noun     the word for the privacy unit; "" for the usual one, as in a `Budget`
     distinct      the column whose distinct values were counted, as in a `Budget`; "" for none
+    positions     SHA-256 of the file with the positions of columns, for records of fixed width; ""
+                  for other records
+    encoding      that was named for the records; "" for none, or for UTF-8
 
     Raises `BudgetError` for a ρ or a number of records that is not positive.
     """
@@ -68,6 +71,8 @@ class MeasurementSource:
     exact: tuple[tuple[str, ...], ...] = ()
     unit_noun: str = ""
     distinct: str = ""
+    positions: str = ""
+    encoding: str = ""
 
     def __post_init__(self) -> None:
         Budget(
@@ -101,6 +106,8 @@ class MeasurementSource:
             exact=tuple(map(tuple, manifest.get("exact_totals", ()))),
             unit_noun=manifest.get("unit_noun", ""),
             distinct=manifest.get("count_distinct", ""),
+            positions=manifest.get("positions", {}).get("sha256", ""),
+            encoding=manifest.get("encoding", ""),
         )
 
     @property
@@ -134,6 +141,8 @@ class MeasurementSource:
             **({"exact_totals": [list(one) for one in self.exact]} if self.exact else {}),
             **({"unit_noun": self.unit_noun} if self.unit_noun else {}),
             **({"count_distinct": self.distinct} if self.distinct else {}),
+            **({"positions": self.positions} if self.positions else {}),
+            **({"encoding": self.encoding} if self.encoding else {}),
         }
 
     @classmethod
@@ -158,6 +167,8 @@ class MeasurementSource:
             exact=tuple(map(tuple, content.get("exact_totals", ()))),
             unit_noun=text_of(content, "unit_noun") if "unit_noun" in content else "",
             distinct=text_of(content, "count_distinct") if "count_distinct" in content else "",
+            positions=text_of(content, "positions") if "positions" in content else "",
+            encoding=text_of(content, "encoding") if "encoding" in content else "",
         )
 
 
@@ -336,6 +347,7 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
                 f"{source.name!r} ({source.person_rule or 'not at all'}), and the two may count "
                 "different records; combine only releases with one rule for persons."
             )
+    _refuse_read_unlike(releases)
     known: dict[str, MeasurementSource] = {}
     categories: dict[tuple[str, str], tuple[str, MeasurementSource]] = {}
     for source in sources:
@@ -356,6 +368,31 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
                     f"{first.name!r} and as {value!r} in {source.name!r}, and the two do not count "
                     "the same; combine only releases that treat such values alike."
                 )
+
+
+def _refuse_read_unlike(releases: Sequence[MeasurementSource]) -> None:
+    """Raise `ReleaseError` for texts that were read in two encodings, or by two files of positions.
+
+    Then a text of the same record may have been counted as two values. The same records can also
+    lie in a file of fixed width and in another one that has no positions.
+    """
+    fixed = [source for source in releases if source.positions]
+    for source in fixed[1:]:
+        if source.positions != fixed[0].positions:
+            raise ReleaseError(
+                f"The columns of {fixed[0].name!r} and of {source.name!r} were read by files of "
+                f"positions that differ (SHA-256 {fixed[0].positions[:12]}… and "
+                f"{source.positions[:12]}…), and the two may count other columns; combine only "
+                "releases that were read by the same file."
+            )
+    for source in releases[1:]:
+        if source.encoding != releases[0].encoding:
+            raise ReleaseError(
+                f"The records of {releases[0].name!r} were read as texts in "
+                f"{releases[0].encoding or 'UTF-8'} and those of {source.name!r} in "
+                f"{source.encoding or 'UTF-8'}, and the two may count one text as two values; "
+                "combine only releases that were read in one encoding."
+            )
 
 
 def _unit_cost(

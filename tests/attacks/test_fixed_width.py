@@ -19,6 +19,7 @@ from rpexplore.releases.ledger.ledger import Ledger
 from tests.support.ipums import ddi, records
 
 ROWS = 40
+RELEASE = ("release", "plan.json", "usa.dat", "--yes")
 
 
 def run(*arguments: str):
@@ -35,7 +36,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def release(out: str = "out"):
-    return run("release", "plan.json", "usa.dat", "--positions", "usa.xml", "--out", out, "--yes")
+    return run(*RELEASE, "--positions", "usa.xml", "--out", out)
 
 
 def test_a_sign_more_or_less_in_any_line_is_refused_and_nothing_of_it_told(folder):
@@ -72,6 +73,26 @@ def test_a_line_shifted_within_its_width_is_refused_by_its_values(folder):
     assert result.exit_code == 2
     assert "not in the codebook" in result.stderr
     assert not Path("out").exists()
+
+
+def test_releases_that_read_columns_elsewhere_or_other_texts_are_not_combined(folder):
+    Path("usa.dat").write_text(records(ROWS))
+    assert release("one").exit_code == 0
+    Path("usa.xml").write_text(f"{Path('usa.xml').read_text()}\n")  # another file of positions
+    assert release("two").exit_code == 0
+    release_in = [*RELEASE, "--positions", "usa.xml", "--encoding"]
+    assert run(*release_in, "windows-1252", "--out", "three").exit_code == 0
+    assert run(*release_in, "UTF-8", "--out", "four").exit_code == 0
+    refused = run("combine", "one", "two", "--out", "both")
+    assert refused.exit_code == 2
+    assert "by files of positions that differ" in refused.stderr
+    refused = run("combine", "two", "three", "--out", "both")
+    assert "those of 'three' in cp1252" in refused.stderr
+    assert run("combine", "two", "four", "--out", "both").exit_code == 0
+    # What is combined knows how it was read.
+    refused = run("combine", "both", "three", "--out", "all")
+    assert "those of 'three' in cp1252" in refused.stderr
+    assert "by files of positions" in run("combine", "one", "both", "--out", "all").stderr
 
 
 def judged(content: bytes) -> list[tuple[str | None, str | None]] | None:

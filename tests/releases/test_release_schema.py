@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.finished_release import DISTINCT, POSITIONS, UNIT_NOUN
+from rpexplore.releases.finished_release import DISTINCT, ENCODING, POSITIONS, UNIT_NOUN
 from tests.releases.parts_plan import plan_of, records
 from tests.support.sealed import edit_manifest
 from tests.support.ssh_keys import requires_ssh_keygen, with_keys
@@ -54,6 +54,7 @@ def test_the_schema_is_one():
         "period",
         "exact_totals",
         "positions",
+        "encoding",
         "unit_noun",
         "count_distinct",
     }
@@ -63,6 +64,7 @@ def test_the_schema_is_one():
 def test_what_only_some_releases_state_is_in_the_schema(small):
     for key, value in {
         POSITIONS: {"file": "usa.xml", "sha256": "0" * 64},
+        ENCODING: "cp1252",
         UNIT_NOUN: "household",
         DISTINCT: "household_id",
     }.items():

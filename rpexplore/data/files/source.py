@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet
 
 from rpexplore.common.file_kinds import PACKAGES, PARQUET, DictionaryVariable
-from rpexplore.common.files import file_identities, known_encoding, machine_names
+from rpexplore.common.files import UTF8, file_identities, known_encoding, machine_names
 from rpexplore.common.text import text_of_path
 from rpexplore.data.arrow_values import as_stored, refuse_odd_kind
 from rpexplore.data.coding import Declared
@@ -453,6 +453,10 @@ class FileSource(BatchSource):
     @property
     def positions(self) -> Mapping[str, str]:
         return {} if self.layout is None else self.layout.stated
+
+    @property
+    def named_encoding(self) -> str:
+        return "" if self.encoding in (None, UTF8) else self.encoding
 
     def has_decimal_commas(self, names: Sequence[str]) -> bool:
         with self.readable():
