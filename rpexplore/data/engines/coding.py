@@ -64,12 +64,21 @@ def sql_text(value): ...
 def _bytes(text, encoding): ...
 
 
+@ibis.udf.scalar.builtin(name="convert_from", signature=(("binary", "string"), "string"))
+def _text(content, encoding): ...
+
+
 @ibis.udf.scalar.builtin(name="encode", signature=(("binary", "string"), "string"))
 def _encode(value, form): ...
 
 
 @ibis.udf.scalar.builtin(name="timezone", signature=((None, None), "timestamp"))
 def _at_zone(zone, time): ...
+
+
+def by_usual_collation(text: Value) -> Value:
+    """A text of PostgreSQL with the collation of its database, whatever the column's is."""
+    return _text(_bytes(sql_text(text), "UTF8"), "UTF8")
 
 
 def code_columns(

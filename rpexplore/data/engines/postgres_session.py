@@ -17,6 +17,7 @@ from rpexplore.data.counting import cells_behind, maximal, products, split_codes
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.packing import csv_batches, numbers_of, unpacked, words_of
 from rpexplore.data.engines.postgres_servers import (
+    CARELESS_TEXTS,
     TEXTS,
     Catalogue,
     Snapshot,
@@ -109,12 +110,20 @@ class PostgresSession(SQLSession):
                     f"The table {name!r} has a column of a kind that cannot be read (regclass, "
                     "regtype or the like); count a view without it."
                 ) from None
-            texts = json.loads(_asked(self.backend.con, TEXTS, schema, table))
+            texts, careless = (
+                json.loads(_asked(self.backend.con, listed, schema, table))
+                for listed in (TEXTS, CARELESS_TEXTS)
+            )
         # Ibis knows such types by names without a schema, which the server's own path rules out.
         types = {
             column: "string" if column in texts else kind for column, kind in found.schema().items()
         }
-        return found.op().copy(schema=ibis.schema(types)).to_expr()
+        found = found.op().copy(schema=ibis.schema(types)).to_expr()
+        if not careless:
+            return found
+        from rpexplore.data.engines.coding import by_usual_collation  # of an optional extra
+
+        return found.mutate(**{column: by_usual_collation(found[column]) for column in careless})
 
     def coded_records(self, name: str, request: Request) -> Any:
         rule, version = request.rule, self.backend.con.info.server_version

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +55,23 @@ def test_too_many_records_of_a_person_are_refused(store):
     with pytest.raises(DataError, match=f"more records than the {most - 1} that") as caught:
         source.count(DOMAIN, TABLES, person_rule=PersonRule("who", most - 1))
     assert not re.search(r"person \d", caught.value.on_screen())
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_ids_that_a_collation_takes_for_one_are_two_persons(postgres, stream):
+    """PostgreSQL looks for no pattern in texts of such a collation."""
+    records = pa.table({"who": [*"aAaB", "á", "7", "8"], "sex": [0, 0, 0, 1, 1, 1, 1]})
+    records = records.append_column("turn", pa.array(range(7)))
+    source = replace(postgres.source(records, "people"), stream=stream)
+    postgres.run(
+        "DROP COLLATION IF EXISTS any_case",
+        "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level1', "
+        "deterministic = false)",
+        "ALTER TABLE people ALTER who TYPE text COLLATE any_case",
+    )
+    domain = Domain((Attribute("sex", Categories(("0", "1"))),))
+    rule = PersonRule("who", 1, "keep first", "turn")
+    assert source.count(domain, [(0,)], person_rule=rule).counts((0,)).tolist() == [2, 4]
 
 
 @two_stores
