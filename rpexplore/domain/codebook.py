@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from rpexplore.common.json_fields import refusing
-from rpexplore.common.numbers import shown_few, shown_value, whole_number
+from rpexplore.common.numbers import shown, shown_few, shown_value, whole_number
 from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MAX_ATTRIBUTES, MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
@@ -111,6 +111,15 @@ def attribute_from_field(field: Any, number: int, missing_in_all: dict[str, str]
         _check_honoured(values, field)
         missing = missing_values(field)
         if isinstance(values, Categories):
+            empty = [said for value, said in missing.items() if said and not value.strip()]
+            if empty:
+                label = shown(empty[0])
+                raise DomainError(
+                    f"its empty value, for what is missing, has the label {label!r}, and "
+                    "values that are listed have none that is empty; list the value "
+                    f"{label!r} in constraints.enum and have missing values counted as it "
+                    f"(--missing-values '{shown(name)}={label}'), or leave the label out."
+                )
             listed = {value: label for value, label in missing.items() if value.strip()}
             if listed:
                 values, groups = _with_missing(values, listed, groups)

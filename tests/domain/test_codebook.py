@@ -231,6 +231,13 @@ def test_missing_values_of_a_data_package(tmp_path):
         ({"type": "boolean", "trueValues": ["0"]}, "'0' is listed twice, as a category or"),
         ({"constraints": {"enum": ["f"]}, "missingValues": "x"}, "must be a list, got 'x'"),
         (
+            {
+                "constraints": {"enum": ["f"]},
+                "missingValues": [{"value": " ", "label": "not stated"}],
+            },
+            "for what is missing, has the label 'not stated', and values that are listed have",
+        ),
+        (
             {"constraints": {"enum": ["f"]}, "missingValues": ["x"], "groups": [["a"]]},
             "missingValues 'x' are in no group",
         ),
