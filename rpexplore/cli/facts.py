@@ -400,17 +400,20 @@ def announcement(
     when = "that is booked already" if goes_on else "for this run, charged when it starts"
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
-    sums = "" if plan.budget.period is None else f" (for {plan.budget.nouns} with any records)"
+    sums, booked = "", ""
+    if plan.budget.period is not None:
+        sums = f" (for {plan.budget.nouns} with any records)"
+        booked = f"; the ledger counts {rho_text(plan.record_rho * factor)}{sums}"
     replaced = f"; {plan.budget.neighbours_text}" if plan.budget.replaces else ""
     return "\n".join(
         [
             f"Plan      SHA-256 {plan.sha256}",
             f"Protects  {plan.budget.unit}{replaced}; each ρ below is for that",
             *([] if plan.universe is None else [f"Universe  {plan.universe.text}"]),
-            f"Cost      {rho_text(plan.rho)} {when}",
+            f"Cost      {rho_text(plan.rho)} {when}{booked}",
             f"Ledger    {one_line(ledger)}",
             f"Spent     {rho_text(account.spent_record_rho * factor)} on this data so far{sums}",
-            f"Limit     {limit_text if limit_rho is None else f'ρ = {limit_rho}, as given'}",
+            f"Limit     {limit_text if limit_rho is None else f'ρ = {limit_rho}, as given'}{sums}",
         ]
     )
 
@@ -491,6 +494,12 @@ def account_text(account: "Account", ledger: str) -> str:
         text += (
             "\nNote    runs for several kinds of neighbours came together: what is spent is for "
             "what all of them protect, and no run can follow"
+        )
+    if account.neighbours.exact or account.neighbours.within:
+        text += (
+            "\nNote    the digits behind a name, as in (values 0a1b2c…), stand for what decides "
+            "which records it counts: codebook, areas, and how records are read; runs add up "
+            "only where they agree"
         )
     if not runs:
         return text

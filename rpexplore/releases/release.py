@@ -93,8 +93,9 @@ def release(
         name: What the ledger knows records in memory by: the same for every release of them.
         ledger: The ledger, as `Ledger` takes it; without it, the file in the data's folder. Records
             in memory need one.
-        limit_rho: Budget limit of the dataset, a total ρ in the plan's privacy unit; noted in the
-            ledger if it has none yet, refused if it has another.
+        limit_rho: Budget limit of the dataset, a total ρ in the plan's privacy unit (in a panel for
+            people with as many records in any periods); noted in the ledger if it has none yet,
+            refused if it has another.
         unknown_values: Attribute name -> the category that takes values that are not in the
             domain; without it they are refused. "*" stands for all attributes that have this
             category and are not named.

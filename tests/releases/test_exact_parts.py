@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.cli.facts import account_text
 from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger.ledger import Ledger
 
@@ -56,7 +57,9 @@ def test_all_parts_hold_the_totals_as_they_are(data, tmp_path):
     assert [one.value for one in told.values()] == [by_sex[1], 400]
     assert not any(one.standard_error for one in told.values())
     assert counts.answer("old women").standard_error > 1
-    (entry,) = Ledger.beside(data).account(data).entries
+    account = Ledger.beside(data).account(data)
+    assert "\nNote    the digits behind a name, as in (values" in account_text(account, "ledger")
+    (entry,) = account.entries
     assert [total.split(" ")[0] for (total,) in entry.kind.exact] == ["area@region", "sex"]
     with pytest.raises(LedgerError, match="for changes that keep all"):
         rp.release(planned(["sex"]), data, tmp_path / "other")

@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.source import PersonRule
-from rpexplore.errors import DataError, ReleaseError
+from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.request import Rounds
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.results.measurement_source import MeasurementSource, refuse_unlike
@@ -35,7 +35,11 @@ def records(tmp_path, *rows: str):
 
 def test_a_panel_is_released_and_its_ledger_is_on_the_safe_side(plan, tmp_path):
     data = records(tmp_path)
-    rp.release(plan, data, tmp_path / "out", person_rule=RULE)
+    # A limit is for what the ledger counts, as other runs may count two records of a quarter.
+    with pytest.raises(LedgerError, match=r"with any 2 records .* in the panel it costs ρ = 0.5"):
+        rp.release(plan, data, tmp_path / "out", person_rule=RULE, limit_rho="0.5")
+    limit = 4 * plan.record_rho
+    rp.release(plan, data, tmp_path / "out", person_rule=RULE, limit_rho=limit)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert (manifest["period"], manifest["max_records_per_person"]) == ("quarter", 2)
     spent = Ledger.beside(data).account(data).spent_record_rho

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from rpexplore.common.json_fields import check_keys, loads
 from rpexplore.common.numbers import exact_fraction, exact_text
-from rpexplore.common.text import joined
+from rpexplore.common.text import joined, plural
 from rpexplore.data.source import own_names, place_in_name
 from rpexplore.errors import LedgerError
 from rpexplore.planning.part_plan import PartPlan
@@ -652,8 +652,19 @@ def check_neighbours(
 def check_limit(
     account: Account, plan: Plan | PartPlan, wanted_limit: Fraction | None = None
 ) -> None:
-    """Raise `LedgerError` for another limit than the noted one, or a run beyond it."""
-    unit, limit = plan.budget.unit, account.limit_record_rho
+    """Raise `LedgerError` for another limit than the noted one, or a run beyond it.
+
+    Of a panel it counts what people with as many records in any periods cost, as the ledger does:
+    other runs of these records may count two of theirs in one period.
+    """
+    unit, limit, in_panel = plan.budget.unit, account.limit_record_rho, ""
+    if plan.budget.period is not None:
+        most = plural(plan.budget.max_records_per_person or 1, "record")
+        unit = f"{plan.budget.nouns} with any {most}"
+        in_panel = (
+            " (limits are for them, as other runs may count several records of a period; in the "
+            f"panel it costs {rho_text(plan.rho)})"
+        )
 
     def for_unit(rho: Fraction, mode: str) -> str:
         return plan.budget.amount_text(rho * plan.budget.records_factor, mode, 9)
@@ -668,8 +679,8 @@ def check_limit(
     if limit is not None and account.spent_record_rho + plan.record_rho > limit:
         left = max(limit - account.spent_record_rho, Fraction(0))
         raise LedgerError(
-            f"This run costs {for_unit(plan.record_rho, 'up')} for {unit}, and the dataset "
-            f"{account.dataset!r} has only {for_unit(left, 'down')} left of its budget limit of "
-            f"{for_unit(limit, 'down')}{account.limit_source}; plan with a smaller "
+            f"This run costs {for_unit(plan.record_rho, 'up')} for {unit}{in_panel}, and "
+            f"the dataset {account.dataset!r} has only {for_unit(left, 'down')} left of "
+            f"its budget limit of {for_unit(limit, 'down')}{account.limit_source}; plan with a smaller "
             f"budget. {_HOW_TO_CHANGE}"
         )
