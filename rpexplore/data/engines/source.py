@@ -169,6 +169,10 @@ class DatabaseSource:
         return {}
 
     @property
+    def named_encoding(self) -> str:
+        return ""  # databases know theirs
+
+    @property
     def reading(self) -> str:
         return ""
 

@@ -681,6 +681,6 @@ def check_limit(
         raise LedgerError(
             f"This run costs {for_unit(plan.record_rho, 'up')} for {unit}{in_panel}, and "
             f"the dataset {account.dataset!r} has only {for_unit(left, 'down')} left of "
-            f"its budget limit of {for_unit(limit, 'down')}{account.limit_source}; plan with a smaller "
-            f"budget. {_HOW_TO_CHANGE}"
+            f"its budget limit of {for_unit(limit, 'down')}{account.limit_source}; plan with "
+            f"a smaller budget. {_HOW_TO_CHANGE}"
         )
