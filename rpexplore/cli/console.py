@@ -31,12 +31,13 @@ _MOST_SHOWN = 1200  # signs of an error
 # Controls, but for line ends and tabs, and what turns the direction of reading.
 _STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 _FEW_VERBS = 3  # that are named beside an option that another verb has
+_ONE_STOP = 2.0  # s: signals that follow each other as fast are one
 _SIGNAL = 128  # and the number of a signal: a shell's exit code of what that signal has ended
 DEBUG = "RPEXPLORE_DEBUG"
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal that ends programs, other than that of Ctrl-C; all that heeds this heeds it."""
+    """A signal that ends programs, which all that heeds Ctrl-C heeds."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -44,12 +45,22 @@ class Interrupted(KeyboardInterrupt):
 
 
 def heed_signals() -> None:
-    """Let what ends the program from outside, or closes its terminal, stop it as Ctrl-C does."""
+    """Let what ends the program from outside, or closes its terminal, stop it as Ctrl-C does.
+
+    `timeout` and service managers signal a program and then its whole group, and people press
+    Ctrl-C twice: the second one would interrupt what clears up after the first.
+    """
+    stopped = float("-inf")
 
     def interrupt(number: int, _: object) -> None:
-        raise Interrupted(number)
+        nonlocal stopped
+        if monotonic() - stopped > _ONE_STOP:
+            stopped = monotonic()
+            raise Interrupted(number)
 
     signal.signal(signal.SIGTERM, interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
     take_hangup(interrupt)
 
 

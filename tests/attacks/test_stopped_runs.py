@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
+from rpexplore.cli.console import Interrupted, heed_signals
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.approvals import ApprovalDemand
+from rpexplore.releases.atomic_folder import new_folder
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
 from tests.attacks.test_killed_runs import plan as plan
@@ -129,6 +131,28 @@ def test_a_disk_full_at_any_byte_is_told_with_what_was_charged(wide_plan, tmp_pa
         told(message, data)
         come.add(finish(wide_plan, data, output))
     assert come == {"free", "drawn"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_that_is_signalled_twice_leaves_nothing(number, tmp_path, monkeypatch):
+    """As `timeout` does, and whoever presses Ctrl-C twice: in the middle of clearing up."""
+    remove = shutil.rmtree
+
+    def interrupted(folder, **more):
+        os.kill(os.getpid(), number)
+        remove(folder, **more)
+
+    monkeypatch.setattr("rpexplore.releases.atomic_folder.shutil.rmtree", interrupted)
+    before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    heed_signals()
+    try:
+        with pytest.raises(Interrupted), new_folder(tmp_path / "out"):
+            os.kill(os.getpid(), number)
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.by_day(2)
