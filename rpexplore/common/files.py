@@ -147,7 +147,12 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     ) as folder:
         part = Path(folder) / "part"
         with _locked(folder):
-            yield part
+            try:
+                yield part
+            except OSError as error:
+                if error.filename is None:  # writing, as on a full disk, names no file
+                    error.filename = str(path)
+                raise
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         if path.exists():

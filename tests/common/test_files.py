@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rpexplore.common.files import _locked, write_whole
+from rpexplore.common.files import _locked, whole_file, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -109,3 +109,13 @@ def test_the_folder_of_another_user_is_not_cleared(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
     write_whole(tmp_path / "file", "text")
     assert names(tmp_path) == [folder.name, "file"]
+
+
+def test_a_file_for_which_there_is_no_room_is_named(tmp_path):
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full")
+    with pytest.raises(OSError, match="No space left") as caught, whole_file(tmp_path / "out"):
+        full.write_text("x")
+    assert caught.value.filename == str(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
