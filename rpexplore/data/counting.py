@@ -157,8 +157,8 @@ class BatchSource(Source):
     ) -> set[int]:
         """The attributes in which records of one person differ; all values in no category are one.
 
-        universe: which records are looked at; tree: areas, in which they must not differ either:
-        then `len(domain)`. Raises `DataError` if the records are not of so many persons any more.
+        universe: which records are looked at; tree: areas, which count as one more attribute.
+        Raises `DataError` if the records are not of so many persons any more.
         """
         declared, differing = self.declared_missing(), set[int]()
         for first in range(0, len(attributes), _ATTRIBUTES_AT_ONCE):

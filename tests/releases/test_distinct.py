@@ -148,7 +148,7 @@ def released_in_areas(records: pd.DataFrame, kind: str, tmp_path) -> rp.Release:
     return released(made, data, tmp_path, name=name)
 
 
-@pytest.mark.parametrize("kind", ["frame", "duckdb"])
+@pytest.mark.parametrize("kind", ["frame", pytest.param("duckdb", marks=pytest.mark.nightly)])
 def test_each_household_is_counted_once_in_its_area(kind, records, tmp_path):
     of_household = np.arange(400) % 3  # by the number of the household
     number = records["hh"].str[1:].astype(int)
