@@ -190,14 +190,14 @@ def nearest_margins(
         rows.append(sparse.vstack(of_margins))
         blocks.append(sparse.vstack(sums))
         needs += needed
-    of_pairs = sparse.block_diag(blocks, format="csr")
-    left = sparse.vstack(rows)
-    right = sparse.vstack([sparse.csr_array((len(margins), of_pairs.shape[1])), of_pairs])
+    n_of_pairs = sum(map(len, most[1:]))
+    right = [sparse.csr_array((len(margins), n_of_pairs)), sparse.block_diag(blocks)]
+    matrix = sparse.csr_array(sparse.hstack([sparse.vstack(rows), sparse.vstack(right)]))
     limits, need = np.concatenate(most), np.concatenate(needs)
     found = milp(
         np.concatenate(costs),
         # Stubs of scipy take limits for numbers alone.
-        constraints=LinearConstraint(sparse.csr_array(sparse.hstack([left, right])), need, need),  # pyright: ignore[reportArgumentType]
+        constraints=LinearConstraint(matrix, need, need),  # pyright: ignore[reportArgumentType]
         bounds=Limits(np.zeros(limits.size), limits),  # pyright: ignore[reportArgumentType]
         integrality=np.arange(limits.size) < n_margins,
         options={"node_limit": _MOST_NODES},
