@@ -57,6 +57,15 @@ Lengths = Annotated[
     str | None,
     Option(metavar="N,M", help="With --areas: how many signs each part of whole codes has: 2,3,6."),
 ]
+RecodeAreas = Annotated[
+    list[str] | None,
+    Option(
+        metavar="LEVEL=FILE",
+        help="With --areas: count codes of records on this level as those of other areas, by a CSV "
+        "file with the columns old and new: old to new municipalities. The new ones must be in "
+        "the areas. Repeat it for more.",
+    ),
+]
 ChosenDetail = Annotated[
     Detail | None,
     Option(
@@ -191,17 +200,20 @@ def areas_from_options(
     level_names: str | None,
     separator: str | None,
     lengths: str | None,
+    recode_areas: Sequence[str],
 ) -> "tuple[AreaTree, Domain]":
     """The areas, and the other attributes: of a codebook with areas, or of two files."""
+    from rpexplore.cli.inputs import text_of
     from rpexplore.domain.area_codebook import AreaCodebook
     from rpexplore.domain.area_tree import AreaTree
     from rpexplore.domain.domain import Domain
+    from rpexplore.domain.recodes import recode_of_file
 
     if areas is None:
-        if level_names or separator is not None or lengths:
+        if level_names or separator is not None or lengths or recode_areas:
             raise DomainError(
-                "--level-names, --separator and --lengths go with --areas FILE; a codebook with "
-                "areas says them itself."
+                "--level-names, --separator, --lengths and --recode-areas go with --areas FILE; a "
+                "codebook with areas says them itself."
             )
         book = AreaCodebook.load(codebook)
         return book.tree, book.domain
@@ -213,7 +225,12 @@ def areas_from_options(
         ) from None
     names = level_names.split(",") if level_names else []
     tree = AreaTree.from_file(areas, levels=names, separator=separator, lengths=sizes)
-    return tree, Domain.load(codebook)
+    files = _by_name(tree.levels[1:], recode_areas, "--recode-areas", "FILE", "old-new.csv")
+    recodes = {
+        level: recode_of_file(text_of(Path(file), None), Path(file).name)
+        for level, file in files.items()
+    }
+    return tree.with_recodes(recodes), Domain.load(codebook)
 
 
 def tables_from_options(domain: "Domain", detail: str, **asked: Any) -> "Workload":

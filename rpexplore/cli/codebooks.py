@@ -3,6 +3,7 @@
 Apart from what plans need, so that `schema` loads nothing of planning.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ def codebook_from_options(
     level_names: str | None,
     separator: str | None,
     lengths: str | None,
+    recode_areas: Sequence[str] | None,
     *,
     resource: str | None = None,
     columns: dict[str, str] | None = None,
@@ -47,8 +49,10 @@ def codebook_from_options(
     from rpexplore.domain.domain import Domain
 
     if areas is None and not names_areas(codebook):
-        if level_names or separator is not None or lengths:
-            raise WorkloadError("--level-names, --separator and --lengths go with --areas FILE.")
+        if level_names or separator is not None or lengths or recode_areas:
+            raise WorkloadError(
+                "--level-names, --separator, --lengths and --recode-areas go with --areas FILE."
+            )
         return None, Domain.load(codebook, resource, columns, encoding, language)
     if encoding is not None:
         raise WorkloadError("--encoding is not for codebooks beside areas; save them in UTF-8.")
@@ -57,7 +61,9 @@ def codebook_from_options(
             "--map goes with a codebook in a CSV file or a spreadsheet, and not beside areas; "
             "leave it out, or give the columns of areas the names of their levels."
         )
-    return area_options.areas_from_options(codebook, areas, level_names, separator, lengths)
+    return area_options.areas_from_options(
+        codebook, areas, level_names, separator, lengths, recode_areas or []
+    )
 
 
 def roles_of_columns(columns: str | None) -> dict[str, str] | None:
@@ -91,9 +97,11 @@ def levels_shown(tree: "AreaTree | None") -> tuple[dict[str, Any] | None, str]:
     from rpexplore.cli.facts import level_table, note_on_depth, row_facts
 
     sizes, note = level_sizes(tree), note_on_depth(tree)
-    texts = (level_table(sizes), plural(tree.n_areas, "area"), tree.empty_text, note)
+    about = (tree.empty_text, tree.recodes_text, note)
+    texts = (level_table(sizes), plural(tree.n_areas, "area"), *about)
     facts = {"areas": tree.n_areas, "levels": row_facts(sizes), "note": note}
     facts["empty_areas"] = tree.n_all - tree.n_areas
+    facts["recoded_areas"] = 0 if tree.recodes is None else len(tree.recodes)
     return facts, "\n\n".join(filter(None, texts))
 
 

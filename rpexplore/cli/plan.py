@@ -201,6 +201,7 @@ def plan(
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
     lengths: area_options.Lengths = None,
+    recode_areas: area_options.RecodeAreas = None,
     detail: area_options.ChosenDetail = None,
     level: area_options.Level = None,
     level_weight: area_options.LevelWeight = None,
@@ -298,6 +299,7 @@ def plan(
             level_names,
             separator,
             lengths,
+            recode_areas,
             columns=codebooks.roles_of_columns(columns),
         )
         weighted = "" if weight_column is not None or tree is not None else _weighted(codebook)

@@ -38,6 +38,7 @@ def schema(
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
     lengths: area_options.Lengths = None,
+    recode_areas: area_options.RecodeAreas = None,
     out: options.Converted = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -52,7 +53,7 @@ def schema(
     roles = codebooks.roles_of_columns(columns)
     with progress("Reading the codebook"):
         tree, domain = codebooks.codebook_from_options(
-            codebook, areas, level_names, separator, lengths,
+            codebook, areas, level_names, separator, lengths, recode_areas,
             resource=resource, columns=roles, encoding=encoding, language=language,
         )  # fmt: skip
     layout, remark_on_layout = layout_of_codebook(codebook)

@@ -94,14 +94,20 @@ class AreaCoder:
         self.names = list(tree.levels[1:])
         self._by_one_code = bool(self.names) and not set(self.names[:-1]) & set(columns)
         if self._by_one_code and len(self.names) > 1:
-            self._codes = tree.codes.take(pa.array(self._undivided))
-            is_unclear = len(pc.unique(self._codes)) < len(self._codes)
+            areas = np.flatnonzero(tree.n_parts == 0)
+            codes = tree.codes.take(pa.array(areas)).cast(pa.string())
+            if tree.recodes is not None:
+                undivided = np.flatnonzero(tree.n_parts[tree.recodes.areas] == 0)
+                areas = np.append(areas, tree.recodes.areas[undivided])
+                recodes = tree.recodes.codes.take(pa.array(undivided))
+                codes = pa.concat_arrays([codes, recodes])
+            is_unclear = len(pc.unique(codes)) < len(codes)
             if tree.empty is not None:  # one with the code of another would be taken for that
                 empty = np.arange(tree.n_areas, tree.n_all)
                 empty = empty[~np.isin(empty, tree.empty.parents)]  # areas without parts
                 of_empty = tree.all_codes.take(pa.array(empty))
-                codes = self._codes.cast(of_empty.type)
                 is_unclear |= pc.any(pc.is_in(of_empty, codes)).as_py()
+            self._areas, self._codes = areas, codes
             if is_unclear:
                 self._by_one_code = False  # which the check of columns tells
             else:
@@ -110,10 +116,6 @@ class AreaCoder:
             self._by_one_code = False
         for name in self.names:
             check_column(records, name, columns, remedy="name the columns as the tree's levels")
-
-    @cached_property
-    def _undivided(self) -> np.ndarray:
-        return np.flatnonzero(self._tree.n_parts == 0)
 
     def codes(self, batch: pa.RecordBatch) -> dict[int, np.ndarray]:
         """Each record's code by each cut, unsigned; `DataError` if it lies in no area."""
@@ -153,7 +155,7 @@ class AreaCoder:
         """The number of the area without parts that each record lies in, or a refusal: int64[n]."""
         if self._by_one_code:
             ranks = _ranks(batch.column(self.names[0]), self._codes)
-            areas = self._undivided[np.maximum(ranks, 0)]
+            areas = self._areas[np.maximum(ranks, 0)]
             return np.where(ranks < 0, np.where(ranks == _MISSING, -1, -2), areas)
         areas, goes_on = np.zeros(batch.num_rows, dtype=np.int64), np.ones(batch.num_rows, bool)
         refusals = np.zeros(batch.num_rows, dtype=np.int64)
@@ -170,6 +172,13 @@ class AreaCoder:
             _refuse(refusals, ~is_missing & ~is_known, -2 * level)
             goes_on = is_known
             areas = np.where(goes_on, found + start, areas)
+            if recodes := self._recodes.get(level):
+                # Such a code tells by itself where the area is, whatever is above it.
+                recoded = _ranks(batch.column(name), recodes[0])
+                is_recoded = recoded >= 0
+                refusals[is_recoded] = 0
+                goes_on |= is_recoded
+                areas = np.where(is_recoded, recodes[1][np.maximum(recoded, 0)], areas)
         return np.where(refusals < 0, refusals, areas)
 
     @staticmethod
@@ -184,6 +193,20 @@ class AreaCoder:
         found = np.clip(first + wanted - keys[first], 0, last)
         elsewhere = np.flatnonzero(keys[found] != wanted)
         found[elsewhere] = np.minimum(np.searchsorted(keys, wanted[elsewhere]), last)
+        return found
+
+    @cached_property
+    def _recodes(self) -> dict[int, tuple[pa.Array, np.ndarray]]:
+        """Of each level with recodes their codes, and the numbers of the areas that are meant."""
+        recodes = self._tree.recodes
+        if recodes is None:
+            return {}
+        levels = self._tree.level_of[recodes.areas]
+        found = {}
+        for level in np.unique(levels).tolist():
+            rows = np.flatnonzero(levels == level)
+            codes = recodes.codes.take(pa.array(rows))
+            found[level] = (codes, recodes.areas[rows].astype(np.int64))
         return found
 
     @cached_property

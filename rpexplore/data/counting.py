@@ -23,6 +23,7 @@ from rpexplore.data.areas import AreaCoder, AreaCuts
 from rpexplore.data.coding import Coder, Declared, Faults, Takers, coders
 from rpexplore.data.persons import differing_codes, kept_records
 from rpexplore.data.source import COUNTING, Counts, PersonRule, Source, holding_sets
+from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.universe import Universe
@@ -152,11 +153,12 @@ class BatchSource(Source):
         person_rule: PersonRule,
         universe: Universe | None,
         n_persons: int,
+        tree: AreaTree | None = None,
     ) -> set[int]:
         """The attributes in which records of one person differ; all values in no category are one.
 
-        universe: which records are looked at. Raises `DataError` if the records are not of so many
-        persons any more.
+        universe: which records are looked at; tree: areas, which count as one more attribute.
+        Raises `DataError` if the records are not of so many persons any more.
         """
         declared, differing = self.declared_missing(), set[int]()
         for first in range(0, len(attributes), _ATTRIBUTES_AT_ONCE):
@@ -168,19 +170,37 @@ class BatchSource(Source):
             def codes_of(
                 batch: pa.RecordBatch, coding: Mapping[int, Coder] = coding
             ) -> list[np.ndarray]:
-                codes = (coder.signed_codes(batch.column(coder.name)) for coder in coding.values())
-                return [np.maximum(code, -1) for code in codes]
+                columns = ((coder, batch.column(coder.name)) for coder in coding.values())
+                return [np.maximum(coder.signed_codes(column), -1) for coder, column in columns]
 
-            needed = list(dict.fromkeys([person_rule.column, *names]))
-            with self.readable(), closing(self._within(universe, needed)) as batches:
-                places, n_found = differing_codes(
-                    batches, person_rule, codes_of, no_progress, declared.get(person_rule.column)
-                )
-            if n_found != n_persons:
-                raise self._changed()
-            indices = list(coding)
-            differing |= {indices[place] for place in places}
+            places = self._differing(names, codes_of, person_rule, universe, n_persons)
+            differing |= {list(coding)[place] for place in places}
+        if tree is not None:
+            areas = AreaCoder(AreaCuts(tree, ()), self.name, self.columns(), len(domain))
+
+            def area_of(batch: pa.RecordBatch) -> list[np.ndarray]:
+                return [np.maximum(areas.areas(batch), -1)]
+
+            if self._differing(areas.names, area_of, person_rule, universe, n_persons):
+                differing.add(len(domain))
         return differing
+
+    def _differing(
+        self,
+        names: Sequence[str],
+        codes_of: Callable[[pa.RecordBatch], Sequence[np.ndarray]],
+        rule: PersonRule,
+        universe: Universe | None,
+        n_persons: int,
+    ) -> set[int]:
+        """Which codes of these columns differ between records of one person."""
+        needed = list(dict.fromkeys([rule.column, *names]))
+        declared = self.declared_missing().get(rule.column)
+        with self.readable(), closing(self._within(universe, needed)) as batches:
+            places, n_found = differing_codes(batches, rule, codes_of, no_progress, declared)
+        if n_found != n_persons:
+            raise self._changed()
+        return places
 
     def _within(
         self, universe: Universe | None, names: Sequence[str]

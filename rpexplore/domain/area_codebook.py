@@ -4,7 +4,8 @@ The field of that attribute names the file, how to read it, and its SHA-256:
 
     {"name": "block", "areas": {"path": "blocks.csv", "sha256": "…", "levels": ["state", "block"]}}
 
-with `levels`, `separator` and `lengths` as in `AreaTree.from_file`, each if needed.
+with `levels`, `separator` and `lengths` as in `AreaTree.from_file`, each if needed, and `recode`,
+`{"block": {"old": "new"}}`, as in `AreaTree.with_recodes`.
 """
 
 import hashlib
@@ -21,11 +22,12 @@ from rpexplore.domain.area_file import tree_of_file
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.codebook import has_name
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.recodes import recode_of_field
 from rpexplore.domain.stated_schema import schema_in_json
 from rpexplore.errors import DomainError
 
 AREAS = "areas"
-_KEYS = ("path", "sha256", "levels", "separator", "lengths")
+_KEYS = ("path", "sha256", "levels", "separator", "lengths", "recode")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +123,8 @@ def has_areas(field: Any) -> bool:
 def _tree(stated: Any, beside: Callable[[str], bytes]) -> AreaTree:
     if not isinstance(stated, dict) or not set(stated) <= set(_KEYS):
         raise DomainError(
-            f'"areas" must be an object with path, sha256 and, if needed, levels, separator and '
-            f"lengths, got {shown_value(stated)}."
+            '"areas" must be an object with path, sha256 and, if needed, levels, separator, '
+            f"lengths and recode, got {shown_value(stated)}."
         )
     name = stated.get("path")
     if not isinstance(name, str) or not name or Path(name).name != name or "\\" in name:
@@ -149,4 +151,11 @@ def _tree(stated: Any, beside: Callable[[str], bytes]) -> AreaTree:
     separator = stated.get("separator")
     if separator is not None and not isinstance(separator, str):
         raise DomainError(f"the separator must be a text, got {shown_value(separator)}.")
-    return tree_of_file(content, name, levels=levels, separator=separator, lengths=lengths)
+    tree = tree_of_file(content, name, levels=levels, separator=separator, lengths=lengths)
+    recodes = stated.get("recode", {})
+    if not isinstance(recodes, dict):
+        raise DomainError(
+            'the recode must be an object such as {"town": {"old": "new"}}, got '
+            f"{shown_value(recodes)}."
+        )
+    return tree.with_recodes({level: recode_of_field(recode) for level, recode in recodes.items()})

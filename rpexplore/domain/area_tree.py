@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 MAX_AREAS = 20_000_000
+_SHOWN_RECODES = 5  # in a sentence
 TOP = "all"  # what the level above the first column is called
 
 
@@ -62,6 +63,22 @@ class EmptyAreas:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class AreaRecodes:
+    """Codes in records that no area has, and the areas that they stand for: former municipalities.
+
+    areas  int32[n]: the numbers of these areas, ascending
+    codes  texts [n]: what records call each on its level; ascending for one area, and each once on
+           a level
+    """
+
+    areas: np.ndarray
+    codes: "pa.Array"
+
+    def __len__(self) -> int:
+        return len(self.areas)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class AreaTree:
     """Areas, numbered level by level from the top; the parts of an area follow one another.
 
@@ -72,6 +89,7 @@ class AreaTree:
               ascending order there
     names     texts [n_areas], a pyarrow array: what people call each area; None for none
     empty     the areas that are known to have nobody, which are none of these; None for none
+    recodes   other codes that records have for areas; None for none
 
     An area without parts may lie on any level. Use `from_columns` or `from_parents`.
 
@@ -86,6 +104,7 @@ class AreaTree:
     codes: "pa.Array"
     names: "pa.Array | None" = None
     empty: EmptyAreas | None = None
+    recodes: AreaRecodes | None = None
 
     @classmethod
     def from_columns(
@@ -272,6 +291,29 @@ class AreaTree:
 
         return read_area_file(path, levels=levels, separator=separator, lengths=lengths)
 
+    def with_recodes(self, recodes: Mapping[str, Mapping[str, str]]) -> "AreaTree":
+        """The tree whose areas records may also call by other codes, such as former ones.
+
+        A record with such a code on a level lies in its area, whatever it has on the levels above:
+        a municipality that came to another region is where it is now.
+
+        Args:
+            recodes: Level -> code in records, or a range of whole numbers ("7..20") -> the code of
+                an area of this level that no other area there has.
+
+        Raises:
+            DomainError: For a level or an area that is not there, an area that is stated to be
+                empty, and a code that is an area's, stands for two or is recoded again.
+
+        Example:
+            >>> tree = AreaTree.from_columns({"town": ["1", "3"]})
+            >>> tree.with_recodes({"town": {"2": "3"}}).recodes_text
+            '1 other code in records (1 on town) is counted as an area of the list: 2 as 3.'
+        """
+        from rpexplore.domain.area_recodes import recoded
+
+        return recoded(self, recodes)
+
     # ---- what there is
 
     @property
@@ -383,6 +425,23 @@ class AreaTree:
             "public knowledge: all counts there are exactly 0, and no noise is drawn for them."
         )
 
+    @property
+    def recodes_text(self) -> str:
+        """Which codes in records stand for areas, in a sentence; "" for none."""
+        if self.recodes is None:
+            return ""
+        counts = np.bincount(self.level_of[self.recodes.areas], minlength=len(self.levels))
+        by_level = [f"{n:,} on {self.levels[level]}" for level, n in enumerate(counts) if n]
+        codes = self.recodes.codes.slice(0, _SHOWN_RECODES).to_pylist()
+        own = (self.codes[area].as_py() for area in self.recodes.areas[:_SHOWN_RECODES].tolist())
+        shown = [f"{code} as {area}" for code, area in zip(codes, own, strict=True)]
+        shown += ["…"] * (len(self.recodes) > _SHOWN_RECODES)
+        are = "is counted as an area" if len(self.recodes) == 1 else "are counted as areas"
+        return (
+            f"{plural(len(self.recodes), 'other code')} in records ({joined(by_level)}) {are} of "
+            f"the list: {', '.join(shown)}."
+        )
+
     @cached_property
     def _empty_parts(self) -> dict[tuple[int, str], int]:
         """(the area that it is a part of, code) -> the number of an empty area."""
@@ -393,7 +452,10 @@ class AreaTree:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of levels, parents, codes, names, and the same of empty areas, in hexadecimal."""
+        """SHA-256 of levels, parents, codes, names, the same of empty areas, and of recodes.
+
+        In hexadecimal.
+        """
         digest = hashlib.sha256(json.dumps(self.levels).encode())
         digest.update(np.ascontiguousarray(self.parents, dtype="<i4").tobytes())
         for texts in (self.codes, self.names):
@@ -403,6 +465,10 @@ class AreaTree:
             digest.update(np.ascontiguousarray(self.empty.parents, dtype="<i4").tobytes())
             for texts in (self.empty.codes, self.empty.names):
                 digest.update(b"-" if texts is None else _bytes_of_texts(texts))
+        if self.recodes is not None:
+            digest.update(b"recodes")
+            digest.update(np.ascontiguousarray(self.recodes.areas, dtype="<i4").tobytes())
+            digest.update(_bytes_of_texts(self.recodes.codes))
         return digest.hexdigest()
 
 

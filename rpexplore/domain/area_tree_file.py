@@ -11,6 +11,7 @@ import numpy as np
 
 from rpexplore.common.numbers import read_only
 from rpexplore.common.parquet_bytes import parquet_bytes, table_of_parquet
+from rpexplore.domain.area_recodes import recodes_of_rows
 from rpexplore.domain.area_tree import MAX_AREAS, AreaTree, EmptyAreas
 from rpexplore.errors import DomainError
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 # Columns: `parent` (int32: the row of the area that it is a part of, −1 for the top), `code`, and
 # `name` where areas have names. The levels and their numbers of areas stand in the plan file. Where
 # some areas are known to have nobody, these follow, level by level, and `empty` (a boolean) tells.
+# Recodes follow these, by area and code, and `recoded` (a boolean) tells: `parent` is then the row
+# of the area that is meant, and `code` what records call it.
 
 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
@@ -39,6 +42,13 @@ def parquet_of_tree(tree: AreaTree) -> bytes:
         columns["name"] = tree.all_names.cast(pa.string())
     if tree.empty is not None:
         columns["empty"] = pa.array(np.arange(tree.n_all) >= tree.n_areas)
+    if (recodes := tree.recodes) is not None:
+        added = {"parent": pa.array(recodes.areas, pa.int32()), "code": recodes.codes}
+        added |= {"name": pa.repeat("", len(recodes)), "empty": pa.repeat(False, len(recodes))}
+        columns = {
+            name: pa.concat_arrays([column, added[name]]) for name, column in columns.items()
+        }
+        columns["recoded"] = pa.array(np.arange(tree.n_all + len(recodes)) >= tree.n_all)
     return parquet_bytes(columns)
 
 
@@ -60,8 +70,26 @@ def tree_of_parquet(content: bytes, levels: Sequence[str], sizes: Sequence[int])
             f"at most in all; got levels of {', '.join(f'{size:,}' for size in sizes):.100}."
         )
     kinds = {"parent": pa.int32(), "code": pa.string(), "name": pa.string(), "empty": pa.bool_()}
-    optional = {"name", "empty"}
+    kinds["recoded"] = pa.bool_()
+    optional = {"name", "empty", "recoded"}
     table = table_of_parquet(content, kinds, DomainError, optional=optional, most_rows=MAX_AREAS)
+    if "recoded" in table:
+        is_recoded = table.pop("recoded").to_numpy(zero_copy_only=False)
+        n_all = int(np.count_nonzero(~is_recoded))
+        if np.any(is_recoded[:n_all]) or n_all == len(is_recoded):
+            raise DomainError("its rows of recodes must be there, and behind all others.")
+        recodes = {name: column.slice(n_all) for name, column in table.items()}
+        columns = {name: column.slice(0, n_all) for name, column in table.items()}
+        tree = _tree_of_columns(columns, levels, sizes)
+        areas = recodes["parent"].to_numpy()
+        return replace(tree, recodes=recodes_of_rows(tree, areas, recodes["code"]))
+    return _tree_of_columns(table, levels, sizes)
+
+
+def _tree_of_columns(
+    table: "dict[str, pa.Array]", levels: Sequence[str], sizes: Sequence[int]
+) -> AreaTree:
+    """The tree of the rows of areas alone."""
     n_areas, n_rows = sum(sizes), len(table["parent"])
     is_empty = np.zeros(n_rows, dtype=bool)
     if "empty" in table:

@@ -57,7 +57,7 @@ def recoded(values: Values, recode: Mapping[str, str]) -> Values:
                 f"it recodes {shown(key)!r} to {shown(target)!r}, which is none of its values; add "
                 f"that, or name one of {shown_few(list(values.values))}."
             )
-        for text in _texts(key):
+        for text in texts_of_key(key):
             n_texts += 1
             if text in places and places[text] != places[target]:
                 raise DomainError(
@@ -79,7 +79,7 @@ def recoded(values: Values, recode: Mapping[str, str]) -> Values:
     return replace(values, spellings=tuple((*own[index], *added[index]) for index in own))
 
 
-def _texts(key: str) -> Iterator[str]:
+def texts_of_key(key: str) -> Iterator[str]:
     """The texts that a key stands for: itself, or the whole numbers of a range."""
     parts = _RANGE.fullmatch(key)
     if parts is None:

@@ -7,7 +7,7 @@ may differ. Nothing is drawn at random, so the same table is always rounded alik
 than 1 a cell.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -136,6 +136,78 @@ def nearest_whole(
     whole = whole.reshape(values.shape)
     are_right = all(np.array_equal(whole.sum(axis=axis), sums) for axis, sums in totals)
     return whole if are_right else None
+
+
+def nearest_margins(
+    total: float,
+    margins: Mapping[int, np.ndarray],
+    pairs: Mapping[tuple[int, int], tuple[np.ndarray, np.ndarray]],
+) -> dict[int, np.ndarray] | None:
+    """One-way tables in whole numbers for which all pairs that add up to them are nearest.
+
+    They add up to the total, each number moves by less than 1, and whole numbers stay. The sum of
+    the squared distances of these tables and of the pairs is the least that there is, each cell of
+    a pair being one of the three whole numbers around it. Where one-way tables are whole, a pair is
+    a flow, so that the program asks for whole numbers in these alone.
+
+    Args:
+        total: A whole number.
+        margins: Attribute -> its one-way table.
+        pairs: Two attributes -> their table, and which of its cells may be other than 0.
+
+    Returns:
+        Attribute -> its table, float64; None where there are none, or none were found.
+    """
+    from scipy.optimize import Bounds as Limits
+    from scipy.optimize import LinearConstraint, milp
+
+    columns = dict(zip(margins, np.cumsum([0, *map(np.size, margins.values())]), strict=False))
+    n_margins = sum(map(np.size, margins.values()))
+    bases = {name: np.floor(values + _WHOLE) for name, values in margins.items()}
+    ones = np.concatenate([values - bases[name] for name, values in margins.items()])
+    # One step up of one-way tables; of pairs, one up and one down.
+    costs, most = [1 - 2 * ones], [(ones > _WHOLE).astype(float)]
+    rows = [sparse.block_diag([np.ones((1, one.size)) for one in margins.values()], format="csr")]
+    needs = [np.array([total - base.sum() for base in bases.values()])]
+    blocks = []
+    for (first, second), (values, possible) in pairs.items():
+        cells = np.flatnonzero(possible.ravel())
+        wanted = values.ravel()[cells]
+        base = np.floor(wanted + _WHOLE)
+        fractions = wanted - base
+        costs += [1 - 2 * fractions, 1 + 2 * fractions]
+        can_go_down = (base >= 1) | (values.min(initial=0.0) < 0)
+        most += [np.ones(cells.size), can_go_down.astype(float)]
+        sums, of_margins, needed = [], [], []
+        for name, place in zip((first, second), np.divmod(cells, values.shape[1]), strict=True):
+            n = margins[name].size
+            shape = (n, cells.size)
+            one = sparse.csr_array((np.ones(cells.size), (place, np.arange(cells.size))), shape)
+            sums.append(sparse.hstack([one, -one]))
+            at = (np.arange(n), columns[name] + np.arange(n))
+            of_margins.append(sparse.csr_array((-np.ones(n), at), (n, n_margins)))
+            needed.append(bases[name] - one @ base)
+        rows.append(sparse.vstack(of_margins))
+        blocks.append(sparse.vstack(sums))
+        needs += needed
+    n_of_pairs = sum(map(len, most[1:]))
+    right = [sparse.csr_array((len(margins), n_of_pairs)), sparse.block_diag(blocks)]
+    matrix = sparse.csr_array(sparse.hstack([sparse.vstack(rows), sparse.vstack(right)]))
+    limits, need = np.concatenate(most), np.concatenate(needs)
+    found = milp(
+        np.concatenate(costs),
+        # Stubs of scipy take limits for numbers alone.
+        constraints=LinearConstraint(matrix, need, need),  # pyright: ignore[reportArgumentType]
+        bounds=Limits(np.zeros(limits.size), limits),  # pyright: ignore[reportArgumentType]
+        integrality=np.arange(limits.size) < n_margins,
+        options={"node_limit": _MOST_NODES},
+    )
+    if found.x is None or found.status != 0:  # others are not proven to be the nearest
+        return None
+    up = np.rint(found.x)
+    return {
+        name: base + up[columns[name] : columns[name] + base.size] for name, base in bases.items()
+    }
 
 
 def parts_of(wholes: np.ndarray, values: np.ndarray) -> np.ndarray:

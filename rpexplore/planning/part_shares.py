@@ -92,24 +92,15 @@ def refuse_unweighted(
         )
 
 
-def refuse_indistinct(
-    budget: Budget, domain: Domain, columns: Sequence[str], kinds: Sequence[str]
-) -> None:
+def refuse_indistinct(budget: Budget, domain: Domain, columns: Sequence[str]) -> None:
     """Raise `PlanError` for what cannot be of distinct values of a column."""
     if budget.distinct is None:
         return
     amounts = [domain.names[index] for index in domain.amounts if domain.names[index] in columns]
-    if "areas" in kinds:
-        raise PlanError(
-            f"Distinct values of {budget.distinct!r} are counted in tables and own counts, and not "
-            "in tables in areas, as a run can see that the records of one agree in their "
-            "attributes, and not that they agree in their areas; leave the areas out, or count "
-            "records."
-        )
     if amounts:
         raise PlanError(
-            f"Distinct values of {budget.distinct!r} are counted in tables and own counts, and not "
-            f"in sums of {amounts[0]!r}; leave these out, or count records."
+            f"Distinct values of {budget.distinct!r} are counted in tables, areas and own counts, "
+            f"and not in sums of {amounts[0]!r}; leave these out, or count records."
         )
 
 

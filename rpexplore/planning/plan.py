@@ -126,7 +126,7 @@ class Plan:
             kinds,
         )
         refuse_unreplaced(self.budget, kinds)
-        refuse_indistinct(self.budget, self.domain, self.columns, kinds)
+        refuse_indistinct(self.budget, self.domain, self.columns)
         for part in self.parts:
             unit, whole = (
                 (one.full_unit, one.period, one.exact) for one in (part.budget, self.budget)

@@ -1,15 +1,22 @@
 """Whose records are counted: what is looked at beyond the rule for persons of the records."""
 
 from dataclasses import replace
+from typing import Any
 
+from rpexplore.common.text import joined
+from rpexplore.data.areas import AreaCoder, AreaCuts
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.source import PersonRule, Source
+from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.universe import Comparison, Joined, Universe
 from rpexplore.errors import DataError, ReleaseError
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.releases.release_steps import RunOptions
+
+MOST_CODES = 10_000  # of areas of a level, that a statement of an engine compares records with
 
 
 def one_of_each(budget: Budget, rule: PersonRule | None) -> PersonRule:
@@ -27,8 +34,12 @@ def refuse_differing(plan: Plan, source: Source, options: RunOptions, n_units: i
     """Raise `DataError` where the records of one unit differ in what the plan counts."""
     rule, universe, domain = options.person_rule, plan.universe, plan.domain
     assert rule is not None
-    counted = domain.positions(dict.fromkeys(name for part in plan.parts for name in part.columns))
-    for name in (domain.names[index] for index in counted):
+    of_areas: Any = plan.part("areas")
+    tree: AreaTree | None = None if of_areas is None else of_areas.workload.tree
+    levels = () if tree is None else tree.levels[1:]
+    names = dict.fromkeys(name for part in plan.parts for name in part.columns)
+    counted = domain.positions([name for name in names if name in domain.names])
+    for name in (*(domain.names[index] for index in counted), *levels):
         if universe is not None and name in universe.columns:
             raise ReleaseError(
                 f"The universe of the plan is about {name!r}, so that it cannot be seen "
@@ -37,20 +48,52 @@ def refuse_differing(plan: Plan, source: Source, options: RunOptions, n_units: i
             )
     if isinstance(source, BatchSource):
         differing = source.differing(
-            domain, counted, person_rule=rule, universe=universe, n_persons=n_units
+            domain, counted, person_rule=rule, universe=universe, n_persons=n_units, tree=tree
         )
+        named = (*domain.names, joined(levels))
     else:
+        columns = [] if tree is None else _columns_of_areas(tree, source)
+        attributes = (*domain.attributes, *columns)
         differing = (
             index
-            for index in counted
-            if _differ(domain.attributes[index], plan, source, options, n_units)
+            for index in (*counted, *range(len(domain), len(attributes)))
+            if _differ(attributes[index], plan, source, options, n_units)
         )
+        named = tuple(attribute.name for attribute in attributes)
     for index in sorted(differing):
         raise DataError(
             f"The records of one {rule.noun} (column {rule.column!r}) differ in "
-            f"{domain.names[index]!r}, which a table or count of the plan has; give them "
+            f"{named[index]!r}, which a table or count of the plan has; give them "
             "the same value, leave the attribute out, or count records."
         )
+
+
+def _columns_of_areas(tree: AreaTree, source: Source) -> list[Attribute]:
+    """The columns that tell the areas of records, with the codes of their areas as categories.
+
+    Raises `ReleaseError` where these are too many for the statements of an engine.
+    """
+    coder = AreaCoder(AreaCuts(tree, ()), source.name, source.columns(), 0)
+    columns = []
+    for name in coder.names:
+        level = tree.levels.index(name)
+        areas = tree.level_slice(level)
+        codes = dict.fromkeys(tree.codes[areas].to_pylist())
+        spellings: dict[str, list[str]] = {code: [] for code in codes}
+        if (recodes := tree.recodes) is not None:
+            for area, code in zip(recodes.areas.tolist(), recodes.codes.to_pylist(), strict=True):
+                if areas.start <= area < areas.stop:
+                    spellings[tree.codes[area].as_py()].append(code)
+        if len(codes) + sum(map(len, spellings.values())) > MOST_CODES:
+            raise ReleaseError(
+                f"The areas have more than {MOST_CODES:,} codes on {name!r}, too many for the "
+                f"database to see whether all records of one unit have the same; release a file of "
+                "these records, or count records."
+            )
+        columns.append(
+            Attribute(name, Categories(tuple(codes), (), tuple(map(tuple, spellings.values()))))
+        )
+    return columns
 
 
 def _differ(

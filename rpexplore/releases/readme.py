@@ -110,6 +110,7 @@ def area_readme(plan: AreaPlan, example: str) -> str:
         example=example,
         impossible=impossible,
         empty=plan.workload.tree.empty_text,
+        recodes=plan.workload.tree.recodes_text,
         residuals="areas/residuals/",
         means="areas/means/",
         amounts=_lines_of_amounts(plan.domain, set(workload.amounts) - set(plan.domain.weights)),

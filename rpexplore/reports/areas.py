@@ -142,7 +142,7 @@ def _areas(plan: AreaPlan) -> Section:
             describe_levels(sizes),
             "Which areas there are, and which lie in which, is taken to be public knowledge; the "
             "plan's files hold them all.",
-            *filter(None, [plan.workload.tree.empty_text]),
+            *filter(None, [plan.workload.tree.empty_text, plan.workload.tree.recodes_text]),
         ),
         (Numbers(sizes, LEVEL_COLUMNS, "The levels, from the top"),),
     )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet
 
-from rpexplore.common.numbers import read_only
+from rpexplore.common.numbers import read_only, shown
 from rpexplore.common.processes import Progress, in_order, no_progress
 from rpexplore.domain.area_tree import AreaRange, AreaTree
 from rpexplore.domain.domain import AttributeIndices, Domain, difference_of_cells
@@ -228,6 +228,11 @@ def _domain_of(plans: Sequence[AreaPlan], names: Sequence[str]) -> Domain:
                 "other areas cannot be averaged; combine only releases that were planned with the "
                 "same list of areas, and the same ones empty."
             )
+        if code := _read_otherwise(first.workload.tree, plan.workload.tree):
+            raise ReleaseError(
+                f"What records call {shown(code)!r} was counted as one area in {names[0]!r} and as "
+                f"another one in {name!r}; combine only releases that recode areas alike."
+            )
         if difference := difference_of_cells(first.domain, plan.domain):
             raise ReleaseError(
                 f"The tables in areas of {names[0]!r} and {name!r} {difference}; combine only what "
@@ -300,9 +305,26 @@ def _own_residual(
 
 
 def _unnamed(tree: AreaTree) -> AreaTree:
-    """The same areas, empty ones among them, whatever people call them."""
+    """The same areas, empty ones among them, whatever people and records call them."""
     empty = None if tree.empty is None else replace(tree.empty, names=None)
-    return replace(tree, names=None, empty=empty)
+    return replace(tree, names=None, empty=empty, recodes=None)
+
+
+def _read_otherwise(left: AreaTree, right: AreaTree) -> str | None:
+    """A code that two trees of the same areas recode to different ones; None if there is none."""
+    recodes = [
+        {}
+        if one.recodes is None
+        else {
+            (int(one.level_of[area]), code): area
+            for area, code in zip(
+                one.recodes.areas.tolist(), one.recodes.codes.to_pylist(), strict=True
+            )
+        }
+        for one in (left, right)
+    ]
+    both = recodes[0].keys() & recodes[1].keys()
+    return next((key[1] for key in sorted(both) if recodes[0][key] != recodes[1][key]), None)
 
 
 def _workload_of(plans: Sequence[AreaPlan], domain: Domain) -> tuple[AreaWorkload, AreaGroups]:

@@ -18,7 +18,7 @@ What was done is also in the metadata of every Parquet file. Written as a `new_f
 comes last.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -48,6 +48,7 @@ from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, Table
 from rpexplore.estimation.whole_numbers import (
     MOST_OF_THREE,
     MOST_SEARCHED,
+    nearest_margins,
     nearest_whole,
     parts_of,
     with_columns,
@@ -191,6 +192,8 @@ def postprocess(
             and (size := prod(sizes[index] for index in subset)) <= MOST_OF_THREE
         ),
     )
+    if rounded:
+        processed_counts.choose_margins(map(estimates.domain.positions, tables))
     position_of = {place: position for position, place in enumerate(positions)}
     steps = {"method": method, "rounded": rounded}
     gains: dict[AttributeIndices, SmoothingGain] = {}
@@ -392,6 +395,30 @@ class ProcessedCounts:
             values = np.rint(values)
         possible = domain.structural_zeros.possible(attributes)
         return values if possible is None else np.where(possible, values, 0.0)
+
+    def choose_margins(self, tables: Iterable[AttributeIndices]) -> None:
+        """Choose the whole numbers of one-way tables so that those of all these pairs are nearest.
+
+        For so many cells that this takes seconds; else, and where impossible combinations leave
+        none, each one-way table is rounded by itself.
+        """
+        domain = self.estimates.domain
+        pairs = dict.fromkeys(table for table in tables if len(table) == 2)
+        n_cells = sum(prod(domain.sizes[index] for index in pair) for pair in pairs)
+        if not 0 < n_cells <= MOST_SEARCHED:
+            return
+        margins = {index: self.of((index,)) / self.base for pair in pairs for index in pair}
+        values = {pair: self.of(pair) / self.base for pair in pairs}
+        possible = {pair: domain.structural_zeros.possible(pair) for pair in pairs}
+        found = nearest_margins(
+            float(self.whole(())),
+            margins,
+            {
+                pair: (table, np.ones(table.shape, bool) if mask is None else mask)
+                for (pair, table), mask in zip(values.items(), possible.values(), strict=True)
+            },
+        )
+        self._whole.update({(index,): whole for index, whole in (found or {}).items()})
 
     def whole(self, attributes: AttributeIndices) -> np.ndarray:
         """The same over `base` in whole numbers; a table has the totals of the smaller ones.

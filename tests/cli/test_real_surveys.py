@@ -1,11 +1,13 @@
 """Real surveys from file to two-way tables by two commands, beside pandas' own group-by.
 
-Point RPEXPLORE_SURVEYS to a folder of .sav, .por and .dta files, such as those that
-`docs/codebook-files.md` lists. None is in the repository: their licences differ.
+Point RPEXPLORE_SURVEYS to a folder of .sav, .por and .dta files, and of DDI codebooks (.xml) with
+records of fixed width beside them (.dat), such as those that `docs/codebook-files.md` lists. None
+is in the repository: their licences differ.
 """
 
 import os
 import shutil
+import xml.etree.ElementTree as ET
 from itertools import combinations
 from pathlib import Path
 
@@ -20,27 +22,33 @@ _FOLDER = os.environ.get("RPEXPLORE_SURVEYS", "")
 FILES = sorted(
     path
     for path in (Path(_FOLDER).iterdir() if _FOLDER else ())
-    if path.suffix.lower() in (".sav", ".por", ".dta")
+    if path.suffix.lower() in (".sav", ".por", ".dta", ".xml")
 )
 NOT_STATED = "not stated"
 
 
 def labelled(path: Path, domain: rp.Domain) -> pd.DataFrame:
     """The attributes as labels, read without rpexplore; what is missing as NOT_STATED."""
-    if path.suffix.lower() == ".dta":
+    if path.suffix.lower() == ".xml":
+        frame, labels = fixed_width(path)
+    elif path.suffix.lower() == ".dta":
         with pd.read_stata(path, iterator=True) as reader:
             frame = reader.read(convert_categoricals=False)
             sets = reader.value_labels()
             # pandas names a set of labels as the variable is called, as R and SPSS write them.
             labels = {name: sets[name] for name in frame if name in sets}
     else:
-        read = pyreadstat.read_por if path.suffix.lower() == ".por" else pyreadstat.read_sav
-        frame, about = read(str(path), user_missing=True)
+        is_por = path.suffix.lower() == ".por"  # which has no user-defined missing values here
+        read = pyreadstat.read_por if is_por else pyreadstat.read_sav
+        frame, about = read(str(path), **({} if is_por else {"user_missing": True}))
         labels = about.variable_value_labels
     columns = {}
     for attribute in domain:
         codes = frame[attribute.name]
-        known = {code: " ".join(text.split()) for code, text in labels[attribute.name].items()}
+        known = {
+            code: " ".join(text.split()) or (f"{code:g}" if isinstance(code, float) else code)
+            for code, text in labels[attribute.name].items()
+        }
         repeated = [text for text in known.values() if [*known.values()].count(text) > 1]
         texts = {
             code: f"{text} ({code:g})" if text in repeated else text for code, text in known.items()
@@ -49,9 +57,40 @@ def labelled(path: Path, domain: rp.Domain) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def fixed_width(path: Path) -> tuple[pd.DataFrame, dict[str, dict[object, str]]]:
+    """Records as codes, and their labels, of a DDI codebook and the file of records beside it."""
+    spans, labels = {}, {}
+    for variable in ET.parse(path).getroot().iterfind(".//{*}var"):
+        place = variable.find("{*}location")
+        spans[variable.attrib["name"]] = (
+            int(place.attrib["StartPos"]) - 1,
+            int(place.attrib["EndPos"]),
+        )
+        is_number = variable.find("{*}varFormat").attrib["type"] == "numeric"
+        labels[variable.attrib["name"]] = {
+            float(code) if is_number else code: one.findtext("{*}labl") or ""
+            for one in variable.iterfind("{*}catgry")
+            for code in [one.findtext("{*}catValu")]
+        }
+    texts = pd.read_fwf(
+        path.with_suffix(".dat"), colspecs=[*spans.values()], names=[*spans], dtype=str, header=None
+    )
+    columns = {
+        name: pd.to_numeric(texts[name]) if isinstance(next(iter(codes)), float) else texts[name]
+        for name, codes in labels.items()
+        if codes
+    }
+    return pd.DataFrame(columns), labels
+
+
 def released(path: Path, program) -> rp.Release:
     """By two commands, in the folder of the test."""
-    path = Path(shutil.copy(path, f"copy{path.suffix}"))  # its ledger lies beside it
+    records, more = path, []
+    if path.suffix.lower() == ".xml":
+        path = Path(shutil.copy(path, "copy.xml"))
+        records, more = records.with_suffix(".dat"), ["--positions", "copy.xml"]
+    records = Path(shutil.copy(records, f"copy{records.suffix}"))  # its ledger lies beside it
+    path = path if more else records
     try:
         rp.Domain.load(path)
     except DomainError as error:
@@ -61,7 +100,7 @@ def released(path: Path, program) -> rp.Release:
         *("--not-stated", "*", "--out", "plan.json"),
     )
     taken = ["--missing-values", f"*={NOT_STATED}"]
-    program.done("release", "plan.json", str(path), *taken, "--out", "out", "--yes")
+    program.done("release", "plan.json", str(records), *more, *taken, "--out", "out", "--yes")
     return rp.Release.load("out")
 
 

@@ -91,3 +91,52 @@ def test_records_need_a_column_for_each_level_below_the_top():
     records = pd.DataFrame({"town": ["1"], "sex": [0]})
     with pytest.raises(rp.errors.DataError, match="no column 'region'"):
         counted(tree, records, AreaCut(AreaRange.within(tree, 0, 0, 1, 2)))
+
+
+MOVED = rp.AreaTree.from_columns(
+    {"region": ["N", "N", "S", "E"], "town": ["N1", "N2", "S1", None]}
+).with_recodes({"town": {"old": "S1"}, "region": {"East": "E", "North": "N"}})
+
+
+@pytest.mark.parametrize(
+    ("region", "town", "path"),
+    [
+        ("S", "old", ("S", "S1")),
+        ("N", "old", ("S", "S1")),  # the town came to another region
+        ("West", "old", ("S", "S1")),  # as did its region to another code
+        ("North", "N2", ("N", "N2")),
+        ("East", None, ("E",)),
+    ],
+)
+def test_a_recode_tells_where_a_record_lies_whatever_is_above_it(region, town, path):
+    whole = AreaCut(AreaRange.within(MOVED, 0, 0, 1, 2))
+    records = pd.DataFrame({"region": ["N", region], "town": ["N1", town], "sex": [0, 1]})
+    (counts,) = counted(MOVED, records, whole)
+    assert np.flatnonzero(counts[1]).tolist() == [MOVED.find(path)]
+
+
+@pytest.mark.parametrize(
+    ("region", "town", "column", "what"),
+    [
+        ("North", None, "town", "is missing"),
+        ("East", "N1", "town", "is not in the tree"),
+        ("North", "S1", "town", "is not in the tree"),
+        ("old", "S1", "region", "is not in the tree"),
+    ],
+)
+def test_a_recoded_area_has_no_other_parts_than_its_own(region, town, column, what):
+    whole = AreaCut(AreaRange.within(MOVED, 0, 0, 1, 2))
+    records = pd.DataFrame({"region": [region], "town": [town], "sex": [0]})
+    with pytest.raises(rp.errors.DataError, match=f"column '{column}' {what}"):
+        counted(MOVED, records, whole)
+
+
+def test_one_column_of_codes_may_have_those_that_are_recoded():
+    whole = AreaCut(AreaRange.within(MOVED, 0, 0, 1, 2))
+    records = pd.DataFrame({"town": ["old", "N2", "East", "E"], "sex": [0, 0, 1, 1]})
+    (counts,) = counted(MOVED, records, whole)
+    at = [MOVED.find(path) for path in (("S", "S1"), ("N", "N2"), ("E",))]
+    assert counts[:, at].tolist() == [[1, 1, 0], [0, 0, 2]]
+    unclear = MOVED.with_recodes({"region": {"old": "E"}, "town": {"old": "S1"}})
+    with pytest.raises(rp.errors.DataError, match="region"):
+        counted(unclear, records, AreaCut(AreaRange.within(unclear, 0, 0, 1, 2)))

@@ -126,11 +126,52 @@ def test_what_cannot_be_distinct_is_refused(tmp_path):
     universe = plan("age").within("age >= 1")
     with pytest.raises(ReleaseError, match="universe of the plan is about 'age'"):
         released(universe, pd.DataFrame({"hh": ["a"], "age": ["1"]}), tmp_path, name="n")
-    tree = rp.AreaTree.from_columns({"district": ["N", "S"]})
-    areas = rp.AreaWorkload.of_levels(tree, {"district": rp.Workload.all_up_to(DOMAIN, 1)})
-    with pytest.raises(PlanError, match="not that they agree in their areas; leave the areas out"):
-        rp.plan(areas, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1, distinct="household"))
     pay = rp.Domain((*DOMAIN, rp.Attribute("pay", rp.Amounts(0, 100))))
     sums = rp.Workload.of(pay, [("region", "pay")])
     with pytest.raises(PlanError, match="not in sums of 'pay'"):
         rp.plan(sums, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1, distinct="household"))
+
+
+TREE = rp.AreaTree.from_columns({"county": list("NNS"), "town": ["N1", "N2", "S1"]})
+IN_AREAS = rp.AreaWorkload.of_levels(
+    TREE.with_recodes({"town": {"old": "N2"}}),
+    dict.fromkeys(TREE.levels, rp.Workload.all_up_to(DOMAIN, 1, only=["region"])),
+)
+
+
+def released_in_areas(records: pd.DataFrame, kind: str, tmp_path) -> rp.Release:
+    budget = rp.Budget(rho="1e8", distinct="hh", unit_noun="household")
+    made = rp.plan(rp.Request(areas=IN_AREAS, budget=budget))
+    name, data = "n", records
+    if kind == "duckdb":
+        data, name = in_duckdb(pa.Table.from_pandas(records), tmp_path / "d.duckdb"), None
+    return released(made, data, tmp_path, name=name)
+
+
+@pytest.mark.parametrize("kind", ["frame", pytest.param("duckdb", marks=pytest.mark.nightly)])
+def test_each_household_is_counted_once_in_its_area(kind, records, tmp_path):
+    of_household = np.arange(400) % 3  # by the number of the household
+    number = records["hh"].str[1:].astype(int)
+    place = of_household[number]
+    towns = np.array(["N1", "N2", "S1"])[place]
+    records = records.assign(county=np.array(["N", "N", "S"])[place], town=towns)
+    records["town"] = records["town"].mask((records.index % 2 == 0) & (towns == "N2"), "old")
+    areas = released_in_areas(records, kind, tmp_path).part("areas")
+    counted = records.assign(town=towns)
+    for level, columns in {"town": ["county", "town"], "county": ["county"]}.items():
+        table = areas.table(level, "region").set_index([*columns, "region"])["value"]
+        table.index = table.index.map(lambda key: tuple(map(str, key)))
+        expected = counted.groupby([*columns, "region"])["hh"].nunique()
+        assert table.round().to_dict() == expected.reindex(table.index, fill_value=0).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("kind", "towns"),
+    [("frame", ("N1", "N2")), ("frame", ("N1", "old")), ("frame", ("N1", "S1")),
+     ("duckdb", ("N1", "old"))],
+)  # fmt: skip
+def test_records_of_a_household_in_two_areas_are_refused(kind, towns, tmp_path):
+    rows = {"hh": ["a", "a", "b"], "region": ["1", "1", "2"], "town": [*towns, "N1"]}
+    with pytest.raises(DataError, match=r"of one household .*'hh'.* differ in '.*town'"):
+        released_in_areas(pd.DataFrame(rows), kind, tmp_path)
+    assert not (tmp_path / "out").exists()

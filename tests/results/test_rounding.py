@@ -7,7 +7,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rpexplore.estimation.whole_numbers import nearest_whole, rounded, with_columns
+from rpexplore.estimation.whole_numbers import (
+    nearest_margins,
+    nearest_whole,
+    rounded,
+    with_columns,
+)
 
 
 def totals_of(table):
@@ -153,3 +158,58 @@ def test_three_totals_are_met_where_they_can_be():
     # Of one cell nothing else than its total can be.
     one = np.ones((1, 1, 1))
     assert nearest_whole(one, [(0, 2 * one[0]), (1, one[0]), (2, one[0])], one > 0) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_way_tables_are_those_for_which_all_pairs_are_nearest(seed):
+    """Beside all one-way tables of whole numbers around the values, tried one by one."""
+    rng = np.random.default_rng(seed)
+    sizes = (2, 2, 3) if seed % 2 else (2, 3, 2)
+    table = rng.gamma(0.5, 3.0, sizes)
+    if seed == 2:
+        table -= 1.5  # noisy counts below 0
+    possible = np.ones((sizes[1], sizes[2]), bool)
+    if seed == 3:
+        table[:, 0, 1], possible[0, 1] = 0, False
+    if seed == 4:
+        table = np.rint(table) + np.array([0.25, -0.25])  # the first two one-way tables are whole
+    ones = {axis: table.sum(tuple({0, 1, 2} - {axis})) for axis in range(3)}
+    pairs = {
+        (a, b): (table.sum(3 - a - b), possible if a else np.ones((sizes[a], sizes[b]), bool))
+        for a, b in ((0, 1), (0, 2), (1, 2))
+    }
+    total = float(np.rint(table.sum()))
+
+    def distance(margins) -> float:
+        found = sum(np.sum((margins[axis] - ones[axis]) ** 2) for axis in margins)
+        for (a, b), (values, mask) in pairs.items():
+            whole = nearest_whole(values, [(0, margins[b]), (1, margins[a])], mask)
+            if whole is None:
+                return np.inf
+            found += np.sum((whole - values) ** 2)
+        return float(found)
+
+    choices = [
+        [
+            np.floor(values + 1e-9) + np.array(step)
+            for step in product((0, 1), repeat=values.size)
+            if (np.floor(values + 1e-9) + np.array(step)).sum() == total
+            and np.all(np.abs(np.floor(values + 1e-9) + np.array(step) - values) < 1 - 1e-9)
+        ]
+        for values in ones.values()
+    ]
+    chosen = nearest_margins(total, ones, pairs)
+    best = min(distance(dict(enumerate(some))) for some in product(*choices))
+    assert chosen is not None
+    for axis, values in ones.items():
+        assert chosen[axis].sum() == total
+        assert np.all(np.abs(chosen[axis] - values) < 1)
+    assert distance(chosen) == pytest.approx(best)
+
+
+def test_no_one_way_tables_are_chosen_where_impossible_cells_leave_none():
+    ones = {0: np.array([1.4, 0.6]), 1: np.array([0.6, 1.4])}
+    diagonal = np.eye(2, dtype=bool)
+    assert nearest_margins(2.0, ones, {(0, 1): (np.diag([1.4, 0.6]), diagonal)}) is not None
+    whole = {0: np.array([2.0, 0.0]), 1: np.array([0.0, 2.0])}
+    assert nearest_margins(2.0, whole, {(0, 1): (np.zeros((2, 2)), diagonal)}) is None

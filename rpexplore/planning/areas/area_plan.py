@@ -438,6 +438,7 @@ def area_summary(plan: "AreaPlan") -> str:
         f"Plan for {plural(plan.n_items, 'table')} in {plural(tree.n_areas, 'area')} on "
         f"{plural(len(tree.levels), 'level')}",
         *([f"  Empty      {tree.empty_text}"] if tree.empty_text else []),
+        *([f"  Recoded    {tree.recodes_text}"] if tree.recodes_text else []),
         *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
