@@ -421,7 +421,7 @@ def booked_since(before: "Account", after: "Account", plan: Plan, output: Path) 
     charged = [
         run.record_rho
         for run in after.entries[len(before.entries) :]
-        if (run.plan_sha256, run.output) == (plan.sha256, written)
+        if (run.plan_sha256, run.output) == (plan.booked_sha256, written)
     ]
     return sum(charged, Fraction(0)) * plan.budget.records_factor
 

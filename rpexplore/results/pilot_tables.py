@@ -103,7 +103,7 @@ def planned_run(path: str | Path) -> tuple[Plan, Path]:
     for folder in (output, unfinished_folder(output)):
         if folder != path and (folder / PLAN).is_file():
             whole = load_plan(folder / PLAN)
-            if whole.sha256 == tables.pilot_of:
+            if whole.booked_sha256 == tables.pilot_of:
                 return whole, path
     raise ReleaseError(
         f"The plan that {str(path)!r} is the pilot of is not beside it; name the plan, with this "
