@@ -129,7 +129,10 @@ def _facts_of_tables(part: TablePlan) -> dict[str, Any]:
         own["pilot"] = {
             "precision_share": exact_text(part.pilot),
             "cost_share": float(part.pilot_share),
+            **({} if part.then is None else {"then": part.then.to_json()}),
         }
+    if part.first is not None:
+        own["first_plan"] = part.first.sha256
     return _residuals(part) | own
 
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from rpexplore.common.numbers import Decimals
 from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.variances import TableVariances
@@ -45,21 +46,21 @@ def on_top_of_pilot(first: Plan, best: TablePlan) -> Plan:
 
     Args:
         first: The plan whose pilot is measured, which states what the rest is planned for.
-        best: A plan for its tables with the weights that were found since, by a loss that scales
-            with the budget: sums of variances or largest ones.
+        best: The plan with the smallest sum of variances for its tables, with the weights that
+            were found since; of whichever budget.
 
     Returns:
         The plan of everything, pilot and rest, at the cost that is booked for the first one.
 
     Raises:
         PlanError: If the first plan has no pilot or states no objective of the rest, or the best
-            plan is for other tables.
+            plan is for other tables, or by another loss.
     """
     tables = stating_rest(first)
-    if not best.loss.is_proven_by_shadow_prices:
+    if not isinstance(best.loss, SumOfVariances):
         raise PlanError(
-            "The rest is planned for a sum of variances or a largest one, and not for "
-            f"{best.loss.description}; choose another objective."
+            f"The rest is planned for a sum of variances, and not for {best.loss.description}; "
+            "give weights instead."
         )
     _refuse_other_tables(tables, best)
     closure, factor = best.closure, tables.budget.records_factor
@@ -80,12 +81,13 @@ def on_top_of_pilot(first: Plan, best: TablePlan) -> Plan:
     scale = _largest_within(cost, float(limit), start, halvings)
     sigma_squared, exact_cost = _within(closure, precisions, scale, limit)
     variances = TableVariances.of(best.workload, closure, sigma_squared.floats)
-    loss_value = best.loss.value(variances.of_loss(best.loss), best.workload)
     more = float(best.budget.record_privacy_cost / tables.budget.record_privacy_cost)
+    shares = best.loss.table_weights(best.workload) * variances.mean
     certificate = replace(
         best.certificate,
-        loss_value=loss_value,
+        loss_value=best.loss.value(variances.mean, best.workload),
         lower_bound=best.certificate.lower_bound * more,
+        shadow_prices=shares / np.sum(shares),
     )
     own = replace(
         best,
@@ -107,7 +109,7 @@ def stating_rest(first: Plan) -> Any:
     if tables is None or tables.then is None:
         raise PlanError(
             "The rest of a plan is planned anew only behind a pilot whose plan states what for; "
-            "plan with --pilot 5% --then most-people."
+            "plan with --pilot 5% --then-most-people."
         )
     return tables
 

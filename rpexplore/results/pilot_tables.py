@@ -53,12 +53,20 @@ def pilot_tables(folder: str | Path) -> tuple[PublicTable, ...]:
         if len(subset) <= 1
     }
     variances = {subset: float(estimates.variances[subset]) for subset in one_way_only}
-    measured = MeasuredResiduals(one_way_only, variances, domain.sizes, estimates.strategies)
+    return public_tables(
+        MeasuredResiduals(one_way_only, variances, domain.sizes, estimates.strategies), domain, name
+    )
+
+
+def public_tables(
+    measured: MeasuredResiduals, domain: Domain, name: str
+) -> tuple[PublicTable, ...]:
+    """`pilot_tables` of what a release of this name has measured for its one-way tables."""
     total = float(round(measured.total))
     of_total = PublicTable(
         ExpectedCounts.of_total(total),
         f"{name} in all",
-        errors=ExpectedCounts.of_total(math.sqrt(variances[()])),
+        errors=ExpectedCounts.of_total(math.sqrt(measured.variances[()])),
     )
     if not measured.of_order(1):
         return (of_total,)

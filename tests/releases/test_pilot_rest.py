@@ -1,20 +1,18 @@
 """Behind a pilot another plan, made of its figures: one booking, and nothing drawn by two plans."""
 
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.errors import ApprovalError, PlanError, ReleaseError
+from rpexplore.errors import ReleaseError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.rest import on_top_of_pilot
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.release import release, resume
 from tests.releases.table_plan import DOMAIN, QUERIES, draw_by, no_noise, runs
-from tests.releases.test_pilot_release import drawn, measured_in, pilot_of, unfinished
+from tests.releases.test_pilot_release import drawn, measured_in, unfinished
 from tests.support.stopped_runs import killed
 
 TABLES = rp.Workload.all_up_to(DOMAIN, 2)
@@ -101,7 +99,9 @@ def test_a_rest_that_is_killed_goes_on_with_its_plan_alone(
 def test_a_run_that_has_drawn_all_is_finished_without_records(data, output, tmp_path):
     release(FIRST, data, output, pilot_only=True)
     REST.save(tmp_path / "rest.json")
-    killed("rpexplore.releases.release_steps.PlanSteps.write", 1, tmp_path / "rest.json", data, output)
+    killed(
+        "rpexplore.releases.release_steps.PlanSteps.write", 1, tmp_path / "rest.json", data, output
+    )
     before = drawn(unfinished(output))
     data.unlink()
     assert resume(output).plan.sha256 == REST.sha256
@@ -110,7 +110,7 @@ def test_a_run_that_has_drawn_all_is_finished_without_records(data, output, tmp_
 
 
 def test_a_plan_of_a_rest_is_no_run_of_its_own(data, output):
-    with pytest.raises(ReleaseError, match="of which none into .* is under way"):
+    with pytest.raises(ReleaseError, match=r"of which none into .* is under way"):
         release(REST, data, output)
     with pytest.raises(ReleaseError, match=r"the rest is planned from the pilot's figures.*--rest"):
         release(FIRST, data, output)
