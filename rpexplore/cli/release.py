@@ -50,7 +50,8 @@ def release(
     --dry-run does everything before the booking, for nothing. A run that was stopped after its
     noise was drawn is finished by --resume, from PLAN and DATA no more: `release --resume --out
     FOLDER`. With --pilot-only the run stops behind the pilot of its plan, whose tables are then in
-    FOLDER-pilot; `release PLAN DATA --resume --out FOLDER` goes on, at no further cost.
+    FOLDER-pilot; `release PLAN DATA --resume --out FOLDER` goes on, at no further cost. If the plan
+    says that the rest is planned anew, PLAN is then what `forecast FOLDER --rest` has made.
     """
     from rpexplore.cli.facts import account_facts, announcement, booked_since
     from rpexplore.common.numbers import exact_text

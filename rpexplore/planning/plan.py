@@ -290,7 +290,7 @@ class Plan:
 
     @cached_property
     def noise(self) -> DiscreteNoise | None:
-        """The noise of all parts, for (ε, δ); None where adaptive rounds select by it."""
+        """The noise of all parts, for (ε, δ); None where later noise depends on what was drawn."""
         noises = [part.noise for part in self.parts]
         known = [noise for noise in noises if noise is not None]
         return DiscreteNoise.joined(known) if len(known) == len(noises) else None

@@ -12,6 +12,8 @@ import numpy as np
 from rpexplore.common.json_fields import check_keys, positive_exact, text_of
 from rpexplore.common.numbers import (
     Decimals,
+    Exact,
+    exact_fraction,
     exact_text,
     normal_quantile,
     read_only,
@@ -75,7 +77,7 @@ def noise_of_residuals(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class RestObjective:
     """What is planned for behind a pilot, from its figures: most people in good cells.
 
@@ -83,10 +85,12 @@ class RestObjective:
     certainty  "median": most people by the median of the forecast; "surely": by its lower end
     """
 
-    limit: Fraction = Fraction(1, 5)
-    certainty: str = MEDIAN
+    limit: Fraction
+    certainty: str
 
-    def __post_init__(self) -> None:
+    def __init__(self, limit: Exact = "0.2", certainty: str = MEDIAN) -> None:
+        object.__setattr__(self, "limit", exact_fraction(limit, "The CV of good cells"))
+        object.__setattr__(self, "certainty", certainty)
         if not 0 < self.limit <= 1 or self.certainty not in CERTAINTIES:
             raise PlanError(
                 "The rest of a plan must be for a CV above 0 % and at most 100 %, and for the "

@@ -50,13 +50,10 @@ def _records_of(
     release: ReleaseId, booked: "Sequence[tuple[str, LedgerEntry]]", ledger: str | Path
 ) -> set[str]:
     """The records that a release may be of; none if the ledger does not know it."""
-    # The plan of a rest is booked as the first plan: by its manifest alone it is known.
-    known_by = (release.plan_sha256, release.manifest_sha256)
-    of_plan = [
-        each
-        for each in booked
-        if each[1].plan_sha256 == known_by[0] or each[1].manifest_sha256 == known_by[1]
-    ]
+    of_plan = [each for each in booked if each[1].plan_sha256 == release.plan_sha256]
+    if not of_plan:  # a plan of a rest is booked as its first plan: the manifest is known
+        manifest = release.manifest_sha256
+        of_plan = [each for each in booked if manifest and each[1].manifest_sha256 == manifest]
     for wanted in (release.manifest_sha256, ""):
         entries = [each for each in of_plan if each[1].manifest_sha256 == wanted]
         if entries:
