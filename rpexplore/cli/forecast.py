@@ -147,11 +147,18 @@ def _plan_of_rest(
     release: of the pilot
     """
     from rpexplore.analysis.most_people import most_people_in_rest
-    from rpexplore.planning.rest import on_top_of_pilot
+    from rpexplore.planning.rest import on_top_of_pilot, stating_rest
+    from rpexplore.releases.finished_release import Release
     from rpexplore.results.pilot_tables import pilot_tables
 
     tables = plan.part("tables")
     first = plan if tables is None or tables.first is None else tables.first
+    stating_rest(first)
+    if Release.load(release).plan.part("tables").pilot_of != first.sha256:
+        raise RpexploreError(
+            f"{str(release)!r} is a whole release, whose rest is measured; --rest is made from the "
+            "figures of a pilot."
+        )
     found = most_people_in_rest(first, pilot_tables(release), on_progress)
     made = on_top_of_pilot(first, found.plan)
     made.save(file)

@@ -42,6 +42,13 @@ def test_a_pilot_then_its_forecast_then_the_rest(program):
     assert program.json("forecast", "out")["tables"]["of"] == 7
 
 
+def test_a_plan_that_does_not_say_so_has_no_other_rest(program):
+    program.done("release", "plan.json", "records.csv", "--out", "out", "--pilot-only", "--yes")
+    refused = program.refused("forecast", "out", "--rest", "rest.json")
+    assert "only behind a pilot whose plan states what for" in refused
+    assert "rest.json" not in program.files()
+
+
 def test_a_plan_says_what_its_pilot_costs(program):
     plan = ("plan", "codebook.csv", "--up-to", "2", *BUDGET)
     facts = program.json(*plan, "--pilot", "1/20", "--out", "again.json")
@@ -96,6 +103,8 @@ def test_the_rest_is_planned_from_the_pilot_within_the_same_booking(program):
     (booked,) = program.json("ledger", "records.csv")["runs"]
     assert (booked["state"], booked["plan_sha256"]) == ("finished", facts["first_plan_sha256"])
     assert program.json("show", "run")["first_plan"] == facts["first_plan_sha256"]
+    refused = program.refused("forecast", "run", "--rest", "third.json")
+    assert "is a whole release, whose rest is measured" in refused
 
 
 @pytest.mark.parametrize(
