@@ -5,6 +5,7 @@ from rpexplore.analysis.area_forecast import AreaForecast as AreaForecast
 from rpexplore.analysis.baselines import compare as compare
 from rpexplore.analysis.forecast import Forecast as Forecast
 from rpexplore.analysis.most_people import MostPeople as MostPeople
+from rpexplore.analysis.most_people import plan_of_rest as plan_of_rest
 from rpexplore.analysis.rule_targets import RuleTargets as RuleTargets
 from rpexplore.data.engines.source import DatabaseSource as DatabaseSource
 from rpexplore.data.frames import FrameSource as FrameSource
@@ -38,6 +39,7 @@ from rpexplore.planning.planner import optimum as optimum
 from rpexplore.planning.request import Request as Request
 from rpexplore.planning.request import Rounds as Rounds
 from rpexplore.planning.request import plan as plan
+from rpexplore.planning.table_plan import RestObjective as RestObjective
 from rpexplore.planning.verification import verify as verify
 from rpexplore.privacy.budget import Budget as Budget
 from rpexplore.releases.approvals import ApprovalDemand as ApprovalDemand

@@ -66,7 +66,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "no record has together: a structural zero.",
         "Pilot": "The one-way tables, measured first by a share of the budget. A forecast from "
         "their figures says how good all other tables will be, which are as accurate as without a "
-        "pilot.",
+        "pilot; or the rest is planned from them, for most people in good cells.",
         "Public table": "Counts, or shares, that are published already, such as a census by age. "
         "Forecasts agree with all public tables, and simulate what none of them says.",
         "Expected counts": "How many records you expect in each cell, from public sources only: a "

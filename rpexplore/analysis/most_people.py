@@ -26,7 +26,9 @@ from rpexplore.domain.public_tables import PublicTable
 from rpexplore.domain.survey import SurveyDesign, least_good_counts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.losses import SumOfVariances
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import Optimum, optimum, optimum_with_strategies_of
+from rpexplore.planning.rest import on_top_of_pilot, stating_rest
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.rules import CERTAINTIES, MEDIAN, SURELY
@@ -190,6 +192,56 @@ class MostPeople:
         most = max(value for value, *_ in tried) - _LEAST_GAIN
         _, workload, overall = next(one for one in tried if one[0] >= most)
         return workload, Range.of(tried[0][2]), Range.of(overall)
+
+
+def most_people_in_rest(
+    first: Plan, public: Sequence[PublicTable], on_progress: Progress = no_progress
+) -> MostPeople:
+    """The weights for the rest of a plan, by the figures of its pilot (`plan_of_rest`).
+
+    Raises `PlanError` if the plan does not state what its rest is planned for.
+    """
+    tables = stating_rest(first)
+    return MostPeople(
+        tables.workload,
+        tables.budget,
+        public,
+        limit=float(tables.then.limit),
+        certainty=tables.then.certainty,
+        on_progress=on_progress,
+    )
+
+
+def plan_of_rest(
+    first: Plan, public: Sequence[PublicTable], *, on_progress: Progress = no_progress
+) -> Plan:
+    """The plan of what is measured after a pilot, made of its figures, on top of what it measured.
+
+    Args:
+        first: The plan whose pilot is released, with `then`: what the rest is planned for.
+        public: The pilot's figures: `rpexplore.pilot_tables` of its release.
+
+    Returns:
+        The plan to release into the folder of the run. It goes on with that run, at no further
+        cost, and has the first plan in a file beside it.
+
+    Raises:
+        PlanError: If the first plan does not state what its rest is planned for.
+        WorkloadError: If the public tables cannot be used.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 9, "sex": 2}), 2)
+        >>> first = rp.plan(
+        ...     tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.01"), pilot="5%",
+        ...     then=rp.RestObjective(),
+        ... )
+        >>> figures = rp.PublicTable(rp.ExpectedCounts(("sex",), (("0", "1"),), (900, 100)))
+        >>> rest = rp.plan_of_rest(first, [figures])  # in truth rp.pilot_tables("out-pilot")
+        >>> rest.booked_sha256 == first.sha256, rest.rho <= first.rho
+        (True, True)
+    """
+    return on_top_of_pilot(first, most_people_in_rest(first, public, on_progress).plan)
 
 
 def _typed(weights: np.ndarray) -> np.ndarray:

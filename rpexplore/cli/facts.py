@@ -129,7 +129,10 @@ def _facts_of_tables(part: TablePlan) -> dict[str, Any]:
         own["pilot"] = {
             "precision_share": exact_text(part.pilot),
             "cost_share": float(part.pilot_share),
+            **({} if part.then is None else {"then": part.then.to_json()}),
         }
+    if part.first is not None:
+        own["first_plan"] = part.first.sha256
     return _residuals(part) | own
 
 
@@ -424,7 +427,7 @@ def booked_since(before: "Account", after: "Account", plan: Plan, output: Path) 
     charged = [
         run.record_rho
         for run in after.entries[len(before.entries) :]
-        if (run.plan_sha256, run.output) == (plan.sha256, written)
+        if (run.plan_sha256, run.output) == (plan.booked_sha256, written)
     ]
     return sum(charged, Fraction(0)) * plan.budget.records_factor
 

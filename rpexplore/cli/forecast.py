@@ -1,17 +1,19 @@
 """The verbs that forecast how good tables will be, and suggest what would make them good enough."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli import area_options, forecast_options, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
 from rpexplore.cli.look import load_verified
-from rpexplore.common.text import csv_of_frame
+from rpexplore.common.text import csv_of_frame, joined
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rpexplore.common.processes import Progress
     from rpexplore.domain.public_tables import PublicTables
     from rpexplore.domain.survey import SurveyDesign
     from rpexplore.planning.plan import Plan
@@ -28,6 +30,7 @@ def forecast(
     tables: options.HowMany = None,
     csv: options.CsvOut = None,
     out: forecast_options.ForecastOut = None,
+    rest: forecast_options.Rest = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -49,8 +52,8 @@ def forecast(
 
     if csv is not None:
         refuse_existing(csv, force)
-    if out is not None:
-        refuse_existing(out, force)
+    for file in filter(None, (out, rest)):
+        refuse_existing(file, force)
     of_run: list[Path] = []
     with progress("Reading the plan"):
         if plan_file.is_file() or not (plan_file.is_dir() or pilot_folder(plan_file).is_dir()):
@@ -60,6 +63,11 @@ def forecast(
             of_run.append(release)
         totals = totals_from_option(plan, expected_areas)
     part = plan.part("tables")
+    if rest is not None and not of_run:
+        raise RpexploreError(
+            "--rest is made from the figures of a pilot; name the folder of the run whose pilot is "
+            "released, in place of its plan."
+        )
     if part is None and (by_group or csv is not None or out is not None):
         raise RpexploreError(
             "--by-group, --csv and --out are about tables, and this plan has none; leave them out."
@@ -94,6 +102,7 @@ def forecast(
             write_new(csv, csv_of_frame(listed), force)
         if out is not None and made is not None:
             made.in_plan().save(out)
+        of_rest = None if rest is None else _plan_of_rest(plan, of_run[0], rest, on_progress)
     if as_json:
         facts = {}
         if made is not None and listed is not None:
@@ -103,6 +112,8 @@ def forecast(
             first = listed if tables is None else listed.head(tables)
             files = {"csv": csv and str(csv), "plan": out and str(out)}
             facts |= {"list": row_facts(first), **files}
+        if of_rest is not None:
+            facts["rest"] = of_rest[0]
         say_json(facts | {name: own for name, own, _ in others})
         return
     parts = []
@@ -123,6 +134,49 @@ def forecast(
         say(f"All {len(listed):,} tables are in {csv}.")
     if out is not None and made is not None:
         say(f"The plan with this forecast is in {out}\nSHA-256 {made.in_plan().sha256}")
+    if of_rest is not None:
+        say(of_rest[1])
+
+
+def _plan_of_rest(
+    plan: "Plan", release: Path, file: Path, on_progress: "Progress"
+) -> tuple[dict[str, Any], str]:
+    """Write the plan of what is measured behind a pilot; what it is, as facts and as text.
+
+    plan: of the run, or of the rest that was planned for it before
+    release: of the pilot
+    """
+    from rpexplore.analysis.most_people import most_people_in_rest
+    from rpexplore.planning.rest import on_top_of_pilot, stating_rest
+    from rpexplore.releases.finished_release import Release
+    from rpexplore.results.pilot_tables import pilot_tables
+
+    tables = plan.part("tables")
+    first = plan if tables is None or tables.first is None else tables.first
+    stating_rest(first)
+    if Release.load(release).plan.part("tables").pilot_of != first.sha256:
+        raise RpexploreError(
+            f"{str(release)!r} is a whole release, whose rest is measured; --rest is made from the "
+            "figures of a pilot."
+        )
+    found = most_people_in_rest(first, pilot_tables(release), on_progress)
+    made = on_top_of_pilot(first, found.plan)
+    made.save(file)
+    output = quote(str(release).removesuffix("-pilot"))
+    facts = {
+        "plan": str(file),
+        "sha256": made.sha256,
+        "first_plan_sha256": first.sha256,
+        "limit": found.limit,
+        "people": found.people._asdict(),
+        "before": found.before._asdict(),
+    }
+    text = (
+        f"{found.text}\nThe plan of the rest is in {file}, with {joined([*made.companions])} "
+        f"beside it\nSHA-256 {made.sha256}\nRelease it, at no further cost:\n"
+        f"  rpexplore release {quote(str(file))} DATA --resume --out {output}"
+    )
+    return facts, text
 
 
 def _other_parts(

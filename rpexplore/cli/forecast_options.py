@@ -58,6 +58,15 @@ ByGroup = Annotated[
         "ATTRIBUTE", "How good the cells of each value's people are. (repeatable)", "--by-group"
     ),
 ]
+Rest = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "Write the plan of what is measured behind a pilot, made from its figures as its plan "
+        "states (--then-most-people); release it into the folder of the run.",
+        "--rest",
+    ),
+]
 SuggestTables = Annotated[
     int,
     Option(

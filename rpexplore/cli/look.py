@@ -192,10 +192,10 @@ def verify(
             raise RpexploreError("--approval is of one plan; name that plan alone.")
         _verify_each(plan_files, skip_others, as_json)
     with progress("Checking the plan"):
-        sha256, verification = _verification(plan_files[0])
-    facts, said = _facts(sha256, verification), [str(verification)]
-    if approval and sha256 is not None:
-        checks, given = _checked_approvals(sha256, approval, allowed_signers)
+        loaded, verification = _verification(plan_files[0])
+    facts, said = _facts(loaded, verification), [str(verification)]
+    if approval and loaded is not None:
+        checks, given = _checked_approvals(loaded.booked_sha256, approval, allowed_signers)
         facts["approvals"] = [asdict(one) for one in given]
         said += ["", checks, *map(describe_approval, given)]
     say_result(as_json, facts, "\n".join(said))
@@ -229,8 +229,8 @@ def _verify_each(plan_files: Sequence[Path], skip_others: bool, as_json: bool) -
             if skip_others and not is_plan_file(plan_file):
                 continue
             with progress(f"Checking {plan_file.name}"):
-                sha256, verification = _verification(plan_file)
-            facts = _facts(sha256, verification)
+                loaded, verification = _verification(plan_file)
+            facts = _facts(loaded, verification)
             failed = [check for check in verification.checks if not check.holds]
             line = "; ".join(f"{check.name}: {check.finding}" for check in failed) or "holds"
             code = max(code, 1 if failed else 0)
@@ -243,24 +243,24 @@ def _verify_each(plan_files: Sequence[Path], skip_others: bool, as_json: bool) -
     raise click.exceptions.Exit(code)
 
 
-def _verification(plan_file: Path) -> "tuple[str | None, Verification]":
-    """The SHA-256 of a plan, unless its file contradicts itself, and what checking it found."""
+def _verification(plan_file: Path) -> "tuple[Plan | None, Verification]":
+    """A plan, unless its file contradicts itself, and what checking it found."""
     from rpexplore.planning.plan import load_plan
     from rpexplore.planning.verification import Check, Verification
     from rpexplore.planning.verification import verify as verification_of
 
     try:
         loaded = load_plan(plan_file)
-        return loaded.sha256, verification_of(loaded)
+        return loaded, verification_of(loaded)
     except ContradictionError as error:
         return None, Verification((Check("contents", False, str(error)),), "")
 
 
-def _facts(sha256: str | None, verification: "Verification") -> dict[str, Any]:
+def _facts(plan: "Plan | None", verification: "Verification") -> dict[str, Any]:
     return {
         "holds": verification.holds,
         "guarantee": verification.guarantee if verification.holds else None,
-        "sha256": sha256,
+        "sha256": plan and plan.sha256,
         "checks": [asdict(check) for check in verification.checks],
     }
 

@@ -340,8 +340,8 @@ TheCertainty = Annotated[
     Certainty | None,
     Option(
         "--certainty",
-        help="With --require: for the median of the forecast (the default), or surely: for the "
-        "lower end of its range.",
+        help="With --require, --most-people or --then-most-people: for the median of the forecast "
+        "(the default), or surely: for the lower end of its range.",
     ),
 ]
 MostPeopleFlag = Annotated[
@@ -374,6 +374,15 @@ Pilot = Annotated[
         "SHARE",
         "Measure the one-way tables first, by at most this share of the budget (5%), so that "
         "they tell how good all others will be. The tables stay as accurate as without.",
+    ),
+]
+ThenMostPeople = Annotated[
+    bool,
+    flag(
+        "--then-most-people",
+        "With --pilot: plan the rest when the pilot is measured, from its figures, for most people "
+        "in good cells at the same cost. Good: a CV of at most --cv-limit, or that of the one "
+        "--require.",
     ),
 ]
 Universe = Annotated[

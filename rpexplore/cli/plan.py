@@ -240,6 +240,7 @@ def plan(
     exact: options.Exact = None,
     tolerance: area_options.Tolerance = None,
     pilot: options.Pilot = None,
+    then_most_people: options.ThenMostPeople = False,
     where: options.Universe = None,
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
@@ -281,7 +282,9 @@ def plan(
     stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
     if require and all(text is None for text in stated.values()):
         minimum_budget = minimum_budget or options.MinimumBudgetFor.targets
-    rule_options.refuse_beside_rules(require, most_people, minimum_budget, certainty, public)
+    rule_options.refuse_beside_rules(
+        require, most_people, minimum_budget, certainty, public, of_rest=then_most_people
+    )
     budget = inputs.budget_from_options(
         stated,
         delta,
@@ -315,7 +318,7 @@ def plan(
     domain = records_weighted.domain(domain, not_weighted)
     totals = totals_of_tree(tree, expected_areas)
     has_counts = expected_count is not None or expected is not None
-    judged_by_public = most_people and public and not has_counts
+    judged_by_public = ((most_people and public) or then_most_people) and not has_counts
     wanted = expected_from_options(
         domain, expected_count, expected, None if judged_by_public else cv_limit, totals
     )
@@ -405,6 +408,14 @@ def plan(
             if ruled is None:
                 raise WorkloadError(rule_options.NEEDS_FORECAST)
             asked = replace(asked, tables=ruled.workload)
+    then = None
+    if then_most_people:
+        others = {
+            "--minimum-budget or --require without a budget": minimum_budget,
+            "--most-people": most_people, "--adaptive": adaptive,
+            "--smooth-weights": smooth_weights, "--from-release": from_release,
+        }  # fmt: skip
+        then = rule_options.objective_of_rest(pilot, others, certainty, cv_limit, rules)
     weighed = None
     if most_people:
         others = {
@@ -430,6 +441,8 @@ def plan(
             objective = plan_inputs.loss_from_options(
                 loss, weighting, relative_to, in_areas=asked.areas is not None
             )
+            if then is not None:
+                search |= {"pilot": pilot, "then": then}
             made = made_for(
                 asked.request(budget, objective, shares, require=rules, **search),
                 on_progress=on_progress,
@@ -441,7 +454,7 @@ def plan(
                 minimum_budget, asked, budget, (loss, weighting, relative_to), shares,
                 ruled=ruled, on_progress=on_progress, **search,
             )  # fmt: skip
-        if pilot is not None:
+        if pilot is not None and then is None:
             made = with_pilot(made, pilot)
         if where is not None:
             made = made.within(where)

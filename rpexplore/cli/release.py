@@ -50,7 +50,8 @@ def release(
     --dry-run does everything before the booking, for nothing. A run that was stopped after its
     noise was drawn is finished by --resume, from PLAN and DATA no more: `release --resume --out
     FOLDER`. With --pilot-only the run stops behind the pilot of its plan, whose tables are then in
-    FOLDER-pilot; `release PLAN DATA --resume --out FOLDER` goes on, at no further cost.
+    FOLDER-pilot; `release PLAN DATA --resume --out FOLDER` goes on, at no further cost. If the plan
+    says that the rest is planned anew, PLAN is then what `forecast FOLDER --rest` has made.
     """
     from rpexplore.cli.facts import account_facts, announcement, booked_since
     from rpexplore.common.numbers import exact_text
@@ -65,7 +66,7 @@ def release(
     from rpexplore.releases.charged_run import booked_run
     from rpexplore.releases.ledger.overlaps import describe_earlier_run, ledger_of
     from rpexplore.releases.measurement_file import NOTE
-    from rpexplore.releases.pilot import refuse_without_pilot
+    from rpexplore.releases.pilot import refuse_pilot_of_rest, refuse_without_pilot
 
     if out is None:
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
@@ -108,6 +109,8 @@ def release(
     check_new(out, drawn=NOTE)  # before anything is announced
     if pilot_only:
         refuse_without_pilot(loaded, out)
+    elif not dry_run:
+        refuse_pilot_of_rest(loaded, out)
     source = inputs.source_from_options(
         data, database, table, stream=stream, encoding=encoding, positions=positions
     )
@@ -193,12 +196,15 @@ def release(
             f"records the ledger counts {rho_text(charged)}, and so far on this data: {spent}"
         )
     if pilot_only:
+        is_planned_anew = loaded.part("tables").then is not None
+        plan_of_rest = "rest.json" if is_planned_anew else ""
+        of_rest = f" --rest {plan_of_rest}" if is_planned_anew else ""
         finding += (
             "\nThis is the pilot alone. See what it tells of all tables:\n"
-            f"  rpexplore forecast {quote(str(out))}\n"
+            f"  rpexplore forecast {quote(str(out))}{of_rest}\n"
             "Then go on, at no further cost, or stop here: the charge stays as it is either way.\n"
-            f"  rpexplore release {quote(str(plan_file))} {quote(str(data or 'DATA'))} --resume "
-            f"--out {quote(str(out))}"
+            f"  rpexplore release {quote(plan_of_rest or str(plan_file))} "
+            f"{quote(str(data or 'DATA'))} --resume --out {quote(str(out))}"
         )
     _say_finished(as_json, done, facts | account_facts(after, factor), finding)
 

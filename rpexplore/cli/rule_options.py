@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpexplore.cli.forecast_options import public_sources
+from rpexplore.common.numbers import exact_fraction
 from rpexplore.common.processes import Progress
-from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.domain.expected_counts import CV_LIMIT, checked_cv_limit
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.request import share_of_budget
+from rpexplore.planning.table_plan import RestObjective
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.rules import EXAMPLE, MEDIAN, SURELY, Rule, rules_of
 
@@ -38,10 +40,15 @@ def refuse_beside_rules(
     minimum: str | None,
     certainty: str | None,
     public: Sequence[Path] | None,
+    *,
+    of_rest: bool = False,
 ) -> None:
-    """Raise `WorkloadError` for options that go with --require or --most-people, or not with it."""
+    """Raise `WorkloadError` for options that go with --require or --most-people, or not with it.
+
+    of_rest: whether the rest behind a pilot is planned for most people, which has a certainty
+    """
     for name, value in (("--certainty", certainty), ("--public", public)):
-        if value and not require and not most_people:
+        if value and not require and not most_people and (name == "--public" or not of_rest):
             raise WorkloadError(
                 f"{name} goes with --require RULE, such as --require '{EXAMPLE}', or with "
                 "--most-people; give one of them."
@@ -143,6 +150,35 @@ def most_people_from_options(
         asked.tables, budget, given, expected, cv_limit or limit, certainty or MEDIAN, on_progress,
         drawn=None if ruled is None else ruled.counts, survey=survey,
     )  # fmt: skip
+
+
+def objective_of_rest(
+    pilot: str | None,
+    others: Mapping[str, object],
+    certainty: str | None,
+    cv_limit: float | None,
+    rules: Sequence[Rule],
+) -> RestObjective:
+    """What --then-most-people states.
+
+    others: options that do not go with it, and their values
+    cv_limit: as it was stated, else that of the rules if they have one in common
+    """
+    if pilot is None:
+        raise WorkloadError(
+            "--then-most-people plans the rest behind a pilot; give its share, such as --pilot 5%."
+        )
+    for name, value in others.items():
+        if value:
+            raise WorkloadError(
+                "--then-most-people finds weights when the pilot is measured, for unbiased tables "
+                f"at a stated budget; leave {name} out."
+            )
+    limits = {Fraction(rule.cv) for rule in rules}
+    limit = exact_fraction(str(CV_LIMIT if cv_limit is None else checked_cv_limit(cv_limit)), "CV")
+    if cv_limit is None and len(limits) == 1:
+        limit = limits.pop()
+    return RestObjective(limit, certainty or MEDIAN)
 
 
 def rule_outcome(

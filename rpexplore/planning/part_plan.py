@@ -340,6 +340,11 @@ class PartPlan(ABC):
         return self.alone.sha256
 
     @property
+    def booked_sha256(self) -> str:
+        """That of the plan by which a run of `alone` is booked and approved."""
+        return self.alone.booked_sha256
+
+    @property
     def guarantee(self) -> str:
         """What a release of this part alone guarantees, in sentences."""
         return self.alone.guarantee

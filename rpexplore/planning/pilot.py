@@ -28,7 +28,12 @@ from rpexplore.planning.mechanism.variances import TableVariances
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
-from rpexplore.planning.table_plan import PILOT_STEPS, TablePlan, refuse_unsuitable_for_pilot
+from rpexplore.planning.table_plan import (
+    PILOT_STEPS,
+    RestObjective,
+    TablePlan,
+    refuse_unsuitable_for_pilot,
+)
 from rpexplore.workload.workload import Workload
 
 DEFAULT_SHARE = Fraction(1, 20)
@@ -38,7 +43,9 @@ _SHARE_STEPS = 10**6  # of the budget
 _UP = Context(prec=12, rounding=ROUND_CEILING)  # significant digits of noise scales
 
 
-def with_pilot(plan: Plan | PartPlan, share: Exact = DEFAULT_SHARE) -> Plan:
+def with_pilot(
+    plan: Plan | PartPlan, share: Exact = DEFAULT_SHARE, *, then: RestObjective | None = None
+) -> Plan:
     """The plan with a pilot: its one-way tables are measured first, by a share of the budget.
 
     The tables become exactly as accurate as without it, and cost as much. A pilot has no more than
@@ -47,12 +54,15 @@ def with_pilot(plan: Plan | PartPlan, share: Exact = DEFAULT_SHARE) -> Plan:
     Args:
         plan: With tables of single values; what else it has is measured after the pilot.
         share: The most that the pilot may cost, as a share of the whole budget: "5%", "1/20".
+        then: What the rest is planned for when the pilot is measured, instead of going on by this
+            plan (`plan_of_rest`).
 
     Returns:
         The plan, whose part "tables" has `pilot`, the share of the one-way precision.
 
     Raises:
-        PlanError: If the share is not between 0 and 1, or the plan can have no pilot.
+        PlanError: If the share is not between 0 and 1, the plan can have no pilot, or its noise is
+            too small for an (ε, δ) that is to hold whatever is planned then.
 
     Example:
         >>> import rpexplore as rp
@@ -87,9 +97,23 @@ def with_pilot(plan: Plan | PartPlan, share: Exact = DEFAULT_SHARE) -> Plan:
             f"A pilot of {shown(str(share))} of the budget is too small to measure anything; "
             "allow it more, such as 5%."
         )
-    own = replace(tables, pilot=Fraction(steps, PILOT_STEPS))
-    parts = tuple(own if part is tables else part for part in plan.parts)
-    return replace(plan, parts=parts)
+    own = replace(tables, pilot=Fraction(steps, PILOT_STEPS), then=then)
+    made = replace(plan, parts=tuple(own if part is tables else part for part in plan.parts))
+    if then is not None:
+        refuse_beyond_epsilon(made)
+    return made
+
+
+def refuse_beyond_epsilon(plan: Plan) -> None:
+    """Raise `PlanError` if ρ alone does not prove the (ε, δ) of a plan's budget."""
+    epsilon, delta = plan.budget.stated_epsilon, plan.budget.stated_delta
+    if epsilon is None or delta is None or exact_fraction(plan.epsilon(delta), "ε") <= epsilon:
+        return
+    raise PlanError(
+        "A plan that is made of a pilot's figures keeps an ε by its ρ alone, and this one counts "
+        "on the noise being that of one plan; plan with the pilot and its rest together "
+        "(Request(pilot=…, then=…)), or state ρ."
+    )
 
 
 def share_of_budget(share: Exact) -> Fraction:
@@ -122,6 +146,8 @@ def n_pilot_residuals(closure: Closure) -> int:
 
 def pilot_scales(plan: TablePlan) -> Decimals:
     """σ₀² of the pilot's residuals, exact, rounded up to 12 digits."""
+    if plan.first is not None:
+        return pilot_scales(plan.first.part("tables"))
     assert plan.pilot is not None
     scales, share = plan.sigma_squared, plan.pilot
     return _decimals([scales.fraction(i) / share for i in range(n_pilot_residuals(plan.closure))])

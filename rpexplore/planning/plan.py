@@ -291,7 +291,7 @@ class Plan:
 
     @cached_property
     def noise(self) -> DiscreteNoise | None:
-        """The noise of all parts, for (ε, δ); None where adaptive rounds select by it."""
+        """The noise of all parts, for (ε, δ); None where later noise depends on what was drawn."""
         noises = [part.noise for part in self.parts]
         known = [noise for noise in noises if noise is not None]
         return DiscreteNoise.joined(known) if len(known) == len(noises) else None
@@ -461,6 +461,15 @@ class Plan:
     def sha256(self) -> str:
         """SHA-256 of the canonical text, in hexadecimal: the plan's name in ledger and manifest."""
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def booked_sha256(self) -> str:
+        """SHA-256 of the plan by which a run of this one is booked and approved.
+
+        Its own, or of the plan of a rest that of the first plan.
+        """
+        tables = self.part("tables")
+        return self.sha256 if tables is None or tables.first is None else tables.first.sha256
 
     def save(self, path: str | Path) -> None:
         """Write the plan file, and beside it the files that it names; each complete or not at all.

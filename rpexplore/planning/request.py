@@ -41,6 +41,7 @@ from rpexplore.planning.plan import PARTS, Plan
 from rpexplore.planning.planner import optimum, refuse_type
 from rpexplore.planning.solvers.queries import TOLERANCE as COUNTS_TOLERANCE
 from rpexplore.planning.solvers.solution import TOLERANCE
+from rpexplore.planning.table_plan import RestObjective
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.query_list import QueryList
 from rpexplore.workload.rules import Rule, rules_of
@@ -72,6 +73,7 @@ class Request:
                        table"; the plan keeps them. `RuleTargets` turns them into targets
     uniform_reference, uniform_levels, tolerance   as of `plan_tables` and `plan_areas`
     pilot              share of the budget that measures one-way tables first, as of `with_pilot`
+    then               what the rest is planned for when the pilot is measured; None: all now
     universe           which records are counted, by a condition on their own values, such as
                        'rectype = "P" & age >= 16'; its columns need not be in the codebook. "": all
     """
@@ -90,6 +92,7 @@ class Request:
     uniform_levels: bool = False
     tolerance: float | None = None
     pilot: Exact | None = None
+    then: RestObjective | None = None
     universe: str = ""
 
     def __post_init__(self) -> None:
@@ -108,6 +111,8 @@ class Request:
         refuse_unheld(self.budget, self.tables, self.areas)
         if self.pilot is not None:
             share_of_pilot(self.pilot)
+        elif self.then is not None:
+            raise PlanError("What the rest is planned for goes with a pilot; state its share.")
         if self.require and self.tables is None:
             raise WorkloadError(
                 "A rule is about tables, and none is asked for; ask for some, or leave it out."
@@ -137,6 +142,7 @@ def plan(
     uniform_reference: bool = False,
     tolerance: float | None = None,
     pilot: Exact | None = None,
+    then: RestObjective | None = None,
     on_progress: Progress = no_progress,
 ) -> Plan:
     """The plan with the smallest loss within the budget, with its certificate.
@@ -152,6 +158,7 @@ def plan(
         tolerance: Relative gap to the smallest possible loss at which a search may end.
         pilot: Share of the budget ("5%") by which one-way tables are measured first, at most; the
             tables are as accurate as without (`with_pilot`).
+        then: What the rest is planned for when the pilot is measured (`plan_of_rest`).
         on_progress: Called with what is being done and the share that is done; what it raises ends
             the search.
 
@@ -195,14 +202,16 @@ def plan(
             uniform_reference=uniform_reference,
             tolerance=tolerance,
             pilot=pilot,
+            then=then,
         )
-    elif (loss, budget, counts_objective, shares, uniform_reference, tolerance, pilot) != (
-        *(None, None, None, None, False, None, None),
+    elif (loss, budget, counts_objective, shares, uniform_reference, tolerance, pilot, then) != (
+        *(None, None, None, None, False, None, None, None),
     ):
         raise PlanError(
             "A Request has its own loss, budget, shares and options; state them there alone."
         )
     kinds = request.kinds
+    by_rho = "rounds" in kinds or request.then is not None
     shares_of = stated_shares(request.shares, kinds) if request.shares is not None else None
     if shares_of is None:
         # Before anything is planned for long.
@@ -210,13 +219,14 @@ def plan(
     makers: dict[str, AtBudget] = {}
     for place, kind in enumerate(kinds):
         share = part_of_progress(on_progress, place / len(kinds), (place + 1) / len(kinds))
-        first = request.budget if "rounds" in kinds else request.budget.largest
+        first = request.budget if by_rho else request.budget.largest
         if shares_of is not None:
             first = share_of_budget(first, shares_of[kind])
         solve = partial(_MAKERS[kind], request, share)
         makers[kind] = solved_for(solve, first, scales=_scales(request, kind))
-    made = combined(makers, request.budget, request.loss, shares_of).within(request.universe)
-    return made if request.pilot is None else with_pilot(made, request.pilot)
+    made = combined(makers, request.budget, request.loss, shares_of, by_rho=by_rho)
+    made = made.within(request.universe)
+    return made if request.pilot is None else with_pilot(made, request.pilot, then=request.then)
 
 
 def combined(
@@ -224,13 +234,16 @@ def combined(
     budget: Budget,
     loss: Loss,
     shares: Mapping[str, Fraction] | None = None,
+    *,
+    by_rho: bool = False,
 ) -> Plan:
     """The plan of parts that can be planned at any budget: kind -> how, in the order of a plan.
 
     shares: kind -> share of the budget, 1 in all; None: the best ones for the objective
+    by_rho: whether an (ε, δ) must follow from ρ alone: where what is measured depends on noise
     Raises `PlanError` where the objective does not say which are the best.
     """
-    first = budget if "rounds" in parts else budget.largest
+    first = budget if by_rho else budget.largest
     if shares is None:
         shares = dict.fromkeys(parts, Fraction(1))
         if len(parts) > 1:
@@ -240,8 +253,7 @@ def combined(
         made = [at(share_of_budget(within, shares[kind])) for kind, at in parts.items()]
         return Plan(tuple(made), within, made[0].version)
 
-    # Selections of rounds are no noise: what zCDP says of them is all that is proven.
-    return whole(budget) if "rounds" in parts else keeping(budget, whole)
+    return whole(budget) if by_rho else keeping(budget, whole)
 
 
 def solved_for(solve: Callable[[Budget], AtBudget], first: Budget, *, scales: bool) -> AtBudget:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from rpexplore.common.numbers import Decimals, normal_quantile, read_only, whole_number
+from rpexplore.common.json_fields import check_keys, positive_exact, text_of
+from rpexplore.common.numbers import (
+    Decimals,
+    Exact,
+    exact_fraction,
+    exact_text,
+    normal_quantile,
+    read_only,
+    whole_number,
+)
 from rpexplore.common.text import plural, rounded
 from rpexplore.domain.domain import AttributeIndices, AttributeSet
 from rpexplore.errors import PlanError, WorkloadError
@@ -28,7 +37,7 @@ from rpexplore.planning.part_plan import Certificate, CertifiedPlan, WorkloadPla
 from rpexplore.planning.table_plan_file import fields_of_plan, text_of_plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.discrete_noise import DiscreteNoise
-from rpexplore.workload.rules import Rule
+from rpexplore.workload.rules import CERTAINTIES, MEDIAN, SURELY, Rule
 from rpexplore.workload.table_text import all_titles, title_of
 from rpexplore.workload.targets import MET_FACTOR
 from rpexplore.workload.workload import Workload
@@ -36,6 +45,7 @@ from rpexplore.workload.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rpexplore.planning.plan import Plan
     from rpexplore.planning.verification import Check
 
 
@@ -67,6 +77,43 @@ def noise_of_residuals(
     )
 
 
+@dataclass(frozen=True, init=False)
+class RestObjective:
+    """What is planned for behind a pilot, from its figures: most people in good cells.
+
+    limit      the largest CV of the noise of a good cell: 0.2 is 20 %
+    certainty  "median": most people by the median of the forecast; "surely": by its lower end
+    """
+
+    limit: Fraction
+    certainty: str
+
+    def __init__(self, limit: Exact = "0.2", certainty: str = MEDIAN) -> None:
+        object.__setattr__(self, "limit", exact_fraction(limit, "The CV of good cells"))
+        object.__setattr__(self, "certainty", certainty)
+        if not 0 < self.limit <= 1 or self.certainty not in CERTAINTIES:
+            raise PlanError(
+                "The rest of a plan must be for a CV above 0 % and at most 100 %, and for the "
+                f"{MEDIAN} or {SURELY}, got {100 * float(self.limit):g} % and {self.certainty!r}."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        return {"limit": exact_text(self.limit), "certainty": self.certainty}
+
+    @classmethod
+    def from_json(cls, content: Any) -> Self:
+        check_keys(content, ("limit", "certainty"), "what the rest is planned for")
+        return cls(positive_exact(content, "limit"), text_of(content, "certainty"))
+
+    @property
+    def text(self) -> str:
+        by = "median" if self.certainty == MEDIAN else "lower end"
+        return (
+            f"as many people as can be are in cells with a CV of at most "
+            f"{100 * float(self.limit):g} %, by the {by} of a forecast from the pilot's figures"
+        )
+
+
 # ---- Plan: the boundary between planning and release. A frozen value, one JSON file.
 
 
@@ -84,6 +131,10 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
     pilot_of            of the plan of a pilot alone: SHA-256 of the plan that it is the first part
                         of; "" for others
     rules               that its tables were planned for, or are to be judged by
+    then                with a pilot: what the rest is planned for when the pilot is measured; None:
+                        the rest is that of this plan
+    first               of a plan of such a rest: the whole plan whose pilot is measured, and whose
+                        booking this one is in (`planning/rest.py`); None for others
 
     Make one with `rpexplore.plan` or `Plan.load`.
     """
@@ -107,8 +158,16 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
     pilot: Fraction | None = None
     pilot_of: str = ""
     rules: tuple[Rule, ...] = ()
+    then: RestObjective | None = None
+    first: "Plan | None" = None
 
     def __post_init__(self) -> None:
+        if self.then is not None and self.pilot is None:
+            raise PlanError("what the rest is planned for goes with a pilot, and it has none.")
+        if self.first is not None:
+            from rpexplore.planning.rest import refuse_other_first  # which knows this class
+
+            refuse_other_first(self)
         if self.pilot is not None:
             if not 0 < self.pilot < 1 or (PILOT_STEPS * self.pilot).denominator > 1:
                 raise PlanError(
@@ -124,7 +183,22 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
 
     @classmethod
     def of_content(cls, content: Any, version: str, folder: Path | None) -> Self:
-        return cls(**fields_of_plan(content, version))
+        from rpexplore.planning.rest import first_plan_of  # which knows this class
+
+        fields = fields_of_plan(content, version)
+        if "then" in content:
+            fields["then"] = RestObjective.from_json(content["then"])
+        if "first_plan" in content:
+            fields["first"] = first_plan_of(text_of(content, "first_plan"), folder)
+        return cls(**fields)
+
+    @property
+    def companions(self) -> Mapping[str, bytes]:
+        from rpexplore.planning.rest import name_of_first  # which knows this class
+
+        if self.first is None:
+            return {}
+        return {name_of_first(self.first.sha256): self.first.text.encode()}
 
     def checks(self, *, strategies: bool) -> "tuple[Check, ...]":
         from rpexplore.planning.verification import table_checks
@@ -138,13 +212,33 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
                 "These tables are the pilot of the plan with the SHA-256 "
                 f"{self.pilot_of[:12]}…, whose whole cost is booked with it; they cost their part."
             )
+        if self.first is not None:
+            then = self.first.part("tables").then
+            return (
+                "The one-way tables were measured first, by the pilot of the plan with the SHA-256 "
+                f"{self.first.sha256[:12]}…, in whose booking and approvals this plan is; the rest "
+                f"is planned so that {then.text}. As the rest depends on the pilot's figures, "
+                "estimates are unbiased, and intervals hold, nearly and not exactly."
+            )
         if self.pilot is None:
             return ""
-        return (
+        measures = (
             f"A pilot measures the one-way tables first, by {rounded(100 * self.pilot_share, 3)} % "
-            "of the cost of the tables; what follows adds to it, and all tables are as accurate as "
-            "without a pilot."
+            "of the cost of the tables; "
         )
+        if self.then is not None:
+            return (
+                f"{measures}the rest is then planned anew, for the same tables and within the same "
+                f"cost, so that {self.then.text}."
+            )
+        return (
+            f"{measures}what follows adds to it, and all tables are as accurate as without a pilot."
+        )
+
+    @property
+    def has_pilot(self) -> bool:
+        """Whether its one-way tables are measured twice: by a pilot, and after it."""
+        return self.pilot is not None or self.first is not None
 
     @property
     def pilot_share(self) -> Fraction:
@@ -163,7 +257,9 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
         return privacy_cost_upper_bound(self.closure.in_panel(None), self.sigma_squared) / 2
 
     @cached_property
-    def noise(self) -> DiscreteNoise:
+    def noise(self) -> DiscreteNoise | None:
+        if self.then is not None or self.first is not None:
+            return None  # of two plans, the second by what the first drew: zCDP alone is proven
         from rpexplore.planning.pilot import pilot_scales, rest_scales  # which know this class
 
         residuals, sigma_squared = np.arange(len(self.closure)), self.sigma_squared.floats

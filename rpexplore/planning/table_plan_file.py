@@ -67,6 +67,7 @@ from rpexplore.planning.plan_fields import (
     one_of,
     record,
     rows,
+    sha256,
 )
 from rpexplore.planning.serialization import (
     bases_from_json,
@@ -236,10 +237,17 @@ FIELDS = record(
         "Of a plan with a pilot: the share of the precision (1 over sigma squared) of every "
         "residual of at most one attribute that is measured before the rest."
     ),
-    pilot_of=of_type(
-        "string",
-        "Of the plan of a pilot alone: the SHA-256 of the plan that it is the first part of.",
-        pattern="^[0-9a-f]{64}(?!\\n)$",
+    pilot_of=sha256(
+        "Of the plan of a pilot alone: the SHA-256 of the plan that it is the first part of."
+    ),
+    then=record(
+        "Of a plan with a pilot behind which the rest is planned anew: for most people in cells of "
+        "at most the limit, a CV, by the median or lower end of a forecast.",
+        limit=exact(),
+        certainty={"enum": [MEDIAN, SURELY]},
+    ),
+    first_plan=sha256(
+        "Of the plan of such a rest: the SHA-256 of the plan with the pilot, in first-….json."
     ),
     rules=rows(
         record(
@@ -272,7 +280,8 @@ FIELDS = record(
 )
 _OF_LEVELS = ("block_strategies", "record_prices")
 _OF_REPLACING = ("replaced_groups", "differences")
-_IF_ANY = (*_OF_REPLACING, "period_prices", "pilot", "pilot_of", "rules")
+_OF_PILOT = ("pilot", "pilot_of", "then", "first_plan")
+_IF_ANY = (*_OF_REPLACING, "period_prices", *_OF_PILOT, "rules")
 FIELDS["required"] = [key for key in FIELDS["required"] if key not in (*_OF_LEVELS, *_IF_ANY)]
 
 # ---- Tables in a plan file: each table and each residual on a line of its own.
@@ -306,6 +315,8 @@ def text_of_plan(plan: "TablePlan") -> str:
         },
         **({} if plan.pilot is None else {"pilot": exact_text(plan.pilot)}),
         **({"pilot_of": plan.pilot_of} if plan.pilot_of else {}),
+        **({} if plan.then is None else {"then": plan.then.to_json()}),
+        **({} if plan.first is None else {"first_plan": plan.first.sha256}),
     }
     classes, class_index = _class_lines(workload, plan.table_variances, certificate)
     scales = plan.sigma_squared
@@ -475,7 +486,7 @@ def _charged_as_stated(
     if ("period_prices" in content) != (budget.period is not None):
         raise PlanError("period_prices must be there in a panel, and nowhere else.")
     if budget.period is not None:
-        if not is_simple or "pilot" in content:
+        if not is_simple or any(key in content for key in _OF_PILOT):
             raise PlanError("a panel must be of tables of single values, without a pilot.")
         return closure.in_panel(_panel(content, closure, budget, workload.domain))
     if by_residual:

@@ -31,6 +31,7 @@ from rpexplore.planning.part_plan import TITLES, CertifiedPlan, PartPlan, smalle
 from rpexplore.planning.pilot import dearer_with_pilot, n_pilot_residuals
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.replaced_counts import differences_of
+from rpexplore.planning.rest import differences_from_first
 from rpexplore.planning.solvers.kinds_of_records import Limits, minimise_with_kinds
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.queries import cost_bound
@@ -119,6 +120,13 @@ def verify(plan: Plan | PartPlan, *, strategies: bool = True) -> Verification:
             f"{rounded(allowed, 12, mode)} ({rho_text(allowed / 2, 12, mode)})"
         )
         checks.insert(0, Check("privacy cost", cost <= allowed, finding))
+    tables = plan.part("tables")
+    if tables is not None and tables.first is not None:
+        different = differences_from_first(plan)
+        booked = f"the plan with the SHA-256 {tables.first.sha256[:12]}…"
+        finding = f"it is of the tables, budget and other parts of {booked}, and costs no more"
+        finding = f"beside {booked}: {joined(different)}" if different else finding
+        checks.append(Check("first plan", not different, finding))
     epsilon, delta = plan.budget.stated_epsilon, plan.budget.stated_delta
     if epsilon is not None and delta is not None:
         checks.insert(0, _check_epsilon(plan, epsilon, delta))
@@ -200,7 +208,7 @@ def table_checks(plan: TablePlan, *, strategies: bool) -> tuple[Check, ...]:
     checks = [_check_cost(plan)]
     variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
     checks += [_check_variances(plan, variances), _check_loss(plan, variances)]
-    if plan.pilot is not None:
+    if plan.has_pilot:
         checks.append(_check_pilot(plan))
     if plan.loss.is_proven_by_shadow_prices:
         checks.append(_check_bound_of_shadow_prices(plan))

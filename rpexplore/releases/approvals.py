@@ -313,7 +313,8 @@ def facts_in_folder(folder: Path, stated: Any, plan: Plan | PartPlan) -> dict[st
     if type(n_demanded) is not int or not 0 <= n_demanded <= n_given <= MOST or not n_given:
         raise ApprovalError("there are fewer approvals than were demanded")
     approvals = [Approval.load(folder / path) for path in paths_of_approvals(n_given)]
-    if any(approval.plan_sha256 != plan.sha256 for approval in approvals):
+    booked = plan.booked_sha256
+    if any(approval.plan_sha256 != booked for approval in approvals):
         raise ApprovalError("an approval is of another plan")
     return facts_of_approvals(approvals, n_demanded)
 

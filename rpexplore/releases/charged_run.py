@@ -68,7 +68,7 @@ from rpexplore.releases.measurement_file import (
     write_booking,
 )
 from rpexplore.releases.persons import one_of_each, refuse_differing, refuse_more_in_a_period
-from rpexplore.releases.pilot import pilot_folder
+from rpexplore.releases.pilot import note_rest, pilot_folder, refuse_rest_alone
 from rpexplore.releases.readme import COUNTED_IMPOSSIBLE
 from rpexplore.releases.release_steps import (
     ImpossibleRecords,
@@ -139,6 +139,7 @@ class ChargedRun:
         ledger.store.check_bookable()
         self._account = account = ledger.account_of(source)
         self._entry = _booked_before(ledger, account, plan, output)
+        refuse_rest_alone(plan, output, is_booked=self._entry is not None)
         self._entry_id = None if self._entry is None else self._entry.id
         self.is_booked = self._entry_id is not None
         self.counts = [
@@ -434,10 +435,11 @@ def noted_run(
     """
     ledger = in_place_of(ledger)
     entries = {entry.id: entry for account in ledger.accounts() for entry in account.entries}
+    booked = note.booked_sha256 or note.plan_sha256
     if len(ledger_ids(ledger.store.read_events())) > 1:
         folder = text_of_path(os.path.realpath(output))
         for entry in reversed(entries.values()):
-            if (entry.plan_sha256, entry.output) == (note.plan_sha256, folder):
+            if (entry.plan_sha256, entry.output) == (booked, folder):
                 return ledger, entry
     return ledger, entries.get(note.entry_id)
 
@@ -486,7 +488,7 @@ def _booked_before(
     if entry is None:
         return None
     refuse_run_of_version_1(output)
-    if plan.sha256 != entry.plan_sha256 or entry not in account.entries:
+    if plan.booked_sha256 != entry.plan_sha256 or entry not in account.entries:
         raise ReleaseError(
             f"A run into {str(output)!r} was booked and stopped; run the same plan (SHA-256 "
             f"{entry.plan_sha256[:12]}…) on the same records and with the same ledger again, which "
@@ -582,6 +584,7 @@ def write_measured(
     Nothing behind the pilot is drawn if the run is told so.
     """
     steps = charged_run.steps
+    note_rest(steps.plan, folder)
     on_drawing = part_of_progress(on_progress, steps.booked_share, steps.drawn_share)
     first_share = 1.0 if steps.rounds is None else _FIRST_SHARE
     _write_parts(charged_run, draft, part_of_progress(on_drawing, 0.0, first_share))

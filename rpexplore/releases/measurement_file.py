@@ -55,6 +55,7 @@ class MeasurementNote:
     entry_id        its number in the ledger
     ledger          the ledger's name: a path, or postgresql:NAME
     plan_sha256     of the plan that was measured
+    booked_sha256   of the plan that was booked, if it is another: that of the pilot
     unknown_values  attribute name -> category that took values not in the domain
     person_rule     how the records of a person were bounded, in words; "" if they were not
     sha256          of the measurements
@@ -88,6 +89,7 @@ class MeasurementNote:
     missing_values: Mapping[str, str] = field(default_factory=dict)
     count_impossible: bool = False
     file_per_table: bool = False
+    booked_sha256: str = ""
     positions: Mapping[str, str] = field(default_factory=dict)
     encoding: str = ""
 

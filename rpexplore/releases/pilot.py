@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
+from rpexplore.common.files import names_to_disk
 from rpexplore.common.processes import Progress
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.pilot import pilot_plan
@@ -27,7 +28,8 @@ from rpexplore.releases.measurement_file import (
 )
 from rpexplore.releases.release_steps import PlanSteps
 
-_NAME = f"{RUN_FOLDER}/name"
+_NAME, _REST = f"{RUN_FOLDER}/name", f"{RUN_FOLDER}/rest"
+_SHA256_DIGITS = 64
 
 
 def pilot_folder(output: Path) -> Path:
@@ -56,6 +58,67 @@ def refuse_without_pilot(plan: Plan, output: Path) -> None:
     is_there = folder.is_dir() and name.is_file()
     if not (is_there and Release.load(folder).manifest["run"] == name.read_text("utf-8")):
         check_new(folder)
+
+
+def refuse_pilot_of_rest(plan: Plan, output: Path) -> None:
+    """Raise `ReleaseError` for a plan that is measured behind its pilot by another one."""
+    tables = plan.part("tables")
+    if tables is not None and tables.then is not None:
+        raise ReleaseError(
+            "This plan measures its pilot, and the rest is planned from the pilot's figures: "
+            "release the pilot alone (--pilot-only), have the rest planned by rpexplore forecast "
+            f"{output} --rest FILE, and release FILE into {str(output)!r}, at no further cost."
+        )
+
+
+def refuse_rest_alone(plan: Plan, output: Path, *, is_booked: bool) -> None:
+    """Raise `ReleaseError` for the plan of a rest that goes on with no run, or with another's.
+
+    is_booked: whether a run of its first plan into this folder is booked, and not finished
+    """
+    tables = plan.part("tables")
+    if tables is None or tables.first is None:
+        return
+    if not is_booked:
+        raise ReleaseError(
+            "This is the plan of a rest, and goes on with the run of its first plan (SHA-256 "
+            f"{plan.booked_sha256[:12]}…), of which none into {str(output)!r} is under way; name "
+            "the folder of that run, or release its pilot first (--pilot-only)."
+        )
+    _refuse_other_rest(plan, unfinished_folder(output))
+
+
+def note_rest(plan: Plan, run: Path) -> None:
+    """Note in the unfinished folder which plan of a rest is measured, before anything of it is.
+
+    What is drawn behind a pilot is then never of two plans.
+    """
+    if plan.booked_sha256 == plan.sha256:
+        return
+    _refuse_other_rest(plan, run)  # another process may have begun meanwhile
+    if not _rest_begun(run):
+        write_to_disk(run / _REST, plan.sha256)
+        names_to_disk(run / RUN_FOLDER)
+
+
+def _refuse_other_rest(plan: Plan, run: Path) -> None:
+    begun = _rest_begun(run)
+    if begun not in ("", plan.sha256):
+        failed = ReleaseError(
+            f"The rest of the run in {str(run)!r} is being measured by another plan (SHA-256 "
+            f"{begun[:12]}…); go on with that one. The run stays charged, and this costs nothing "
+            "further."
+        )
+        failed.says_charge = True
+        raise failed
+
+
+def _rest_begun(run: Path) -> str:
+    """SHA-256 of the plan of a rest of which something may be drawn; "" if nothing is."""
+    with suppress(OSError):
+        noted = (run / _REST).read_bytes().decode("ascii", "replace")
+        return noted if len(noted) == _SHA256_DIGITS else ""  # cut off: nothing was drawn yet
+    return ""
 
 
 def _within_universe(own: Plan, plan: Plan) -> Plan:

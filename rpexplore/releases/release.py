@@ -54,7 +54,12 @@ from rpexplore.releases.measurement_file import (
     read_note,
     write_note,
 )
-from rpexplore.releases.pilot import refuse_without_pilot, release_pilot, run_name
+from rpexplore.releases.pilot import (
+    refuse_pilot_of_rest,
+    refuse_without_pilot,
+    release_pilot,
+    run_name,
+)
 from rpexplore.releases.release_steps import DryRun, PlanSteps, RunOptions, refuse_false_claims
 
 
@@ -164,6 +169,8 @@ def release(
     )
     if pilot_only:
         refuse_without_pilot(plan, output)
+    else:
+        refuse_pilot_of_rest(plan, output)
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, data, output, options)
     charged_run.count(on_progress)
@@ -189,6 +196,7 @@ def release(
             missing_values=dict(options.missing_values),
             count_impossible=options.count_impossible and bool(plan.domain.impossible),
             file_per_table=file_per_table,
+            booked_sha256="" if plan.booked_sha256 == plan.sha256 else plan.booked_sha256,
             positions=dict(charged_run.positions),
             encoding=charged_run.encoding,
         )
@@ -316,7 +324,9 @@ def resume(
             note = read_note(folder)
             plan = load_plan(folder / PLAN)
             book, entry = noted_run(Ledger(ledger or note.ledger), note, output)
-            if entry is None or not entry.plan_sha256 == note.plan_sha256 == plan.sha256:
+            booked = note.booked_sha256 or note.plan_sha256
+            is_own = note.plan_sha256 == plan.sha256 and booked == plan.booked_sha256
+            if entry is None or not is_own or entry.plan_sha256 != booked:
                 raise ReleaseError(
                     f"The run into {str(output)!r} cannot be finished: its plan is not the one "
                     f"that was booked for it in the ledger {book.name!r}; name the ledger "

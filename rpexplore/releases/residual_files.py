@@ -177,7 +177,7 @@ class PilotedFile(MeasuredFile):
 
 def measurements_of(plan: TablePlan, measured: Measured) -> MeasuredFile:
     """What was measured for a plan, with its pilot if it has one."""
-    if plan.pilot is None:
+    if not plan.has_pilot:
         return MeasuredFile(measured, plan.closure)
     pilot = MeasuredFile(measured, plan.closure)
     n_pilot = int(pilot.starts[n_pilot_residuals(plan.closure)])

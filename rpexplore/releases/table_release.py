@@ -119,7 +119,7 @@ class TableRelease(PartRelease[TablePlan]):
             | files_of_tables(workload.tables, TABLES, _others(workload, packed))
             | files_of_tables(workload.tables, MEANS_FOLDER, of_means)
             | dict.fromkeys(residual_files(plan.closure))
-            | ({} if plan.pilot is None else {PILOT: None})
+            | ({PILOT: None} if plan.has_pilot else {})
         )
 
     @property
@@ -331,7 +331,7 @@ class TableRelease(PartRelease[TablePlan]):
     def measured(self, residuals: Sequence[int]) -> dict[int, np.ndarray]:
         """What was measured of these residuals, one axis an attribute: int64, means float64."""
         measured = self._stored.measured(residuals)
-        if self.plan.pilot is not None:
+        if self.plan.has_pilot:
             weights = pilot_weights(self.plan)
             first = [residual for residual in residuals if weights[residual]]
             of_pilot = self._stored_pilot.measured(first)
@@ -370,7 +370,7 @@ class TableSteps:
     @cached_property
     def _parts(self) -> Sequence[Part]:
         parts = measurement.parts_of(self.plan)
-        if self.plan.pilot is None:
+        if not self.plan.has_pilot:
             return parts
         n_pilot = n_pilot_residuals(self.plan.closure)
         n_measured = int(measured_cells(self.plan.closure)[:n_pilot].sum())
@@ -383,15 +383,16 @@ class TableSteps:
         scales, pilot = self.plan.sigma_squared, pilot_scales(self.plan)
         others = scales[np.arange(len(pilot), len(scales))]
         first = Decimals.joined(pilot, others)
+        alone = replace(self.plan, pilot=None, then=None, first=None)
         return (
-            replace(self.plan, sigma_squared=first),
-            replace(self.plan, sigma_squared=rest_scales(self.plan)),
+            replace(alone, sigma_squared=first),
+            replace(alone, sigma_squared=rest_scales(self.plan)),
         )
 
     @property
     def n_pilot(self) -> int:
         """How many numbers the pilot measures; 0 without one."""
-        return 0 if self.plan.pilot is None else self._parts[0].n_measured
+        return self._parts[0].n_measured if self.plan.has_pilot else 0
 
     def check_measurable(self) -> None:
         measurement.check_measurable(self.plan)

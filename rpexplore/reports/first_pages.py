@@ -175,7 +175,7 @@ def approvals_section(plan: Plan | PartPlan, approvals: Sequence[Approval]) -> S
     """
     rows = []
     for approval in approvals:
-        approval.check(plan.sha256)
+        approval.check(plan.booked_sha256)
         when = f"{approval.approved.replace('T', ' ')[:16]} UTC, with the key {approval.key}."
         rows.append((approval.name, when, *filter(None, [approval.remarks])))
     return Section(HEADING, (describe_checks(0),), (Facts(rows),))

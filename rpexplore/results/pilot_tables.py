@@ -53,12 +53,20 @@ def pilot_tables(folder: str | Path) -> tuple[PublicTable, ...]:
         if len(subset) <= 1
     }
     variances = {subset: float(estimates.variances[subset]) for subset in one_way_only}
-    measured = MeasuredResiduals(one_way_only, variances, domain.sizes, estimates.strategies)
+    return public_tables(
+        MeasuredResiduals(one_way_only, variances, domain.sizes, estimates.strategies), domain, name
+    )
+
+
+def public_tables(
+    measured: MeasuredResiduals, domain: Domain, name: str
+) -> tuple[PublicTable, ...]:
+    """`pilot_tables` of what a release of this name has measured for its one-way tables."""
     total = float(round(measured.total))
     of_total = PublicTable(
         ExpectedCounts.of_total(total),
         f"{name} in all",
-        errors=ExpectedCounts.of_total(math.sqrt(variances[()])),
+        errors=ExpectedCounts.of_total(math.sqrt(measured.variances[()])),
     )
     if not measured.of_order(1):
         return (of_total,)
@@ -103,7 +111,7 @@ def planned_run(path: str | Path) -> tuple[Plan, Path]:
     for folder in (output, unfinished_folder(output)):
         if folder != path and (folder / PLAN).is_file():
             whole = load_plan(folder / PLAN)
-            if whole.sha256 == tables.pilot_of:
+            if whole.booked_sha256 == tables.pilot_of:
                 return whole, path
     raise ReleaseError(
         f"The plan that {str(path)!r} is the pilot of is not beside it; name the plan, with this "

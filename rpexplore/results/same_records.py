@@ -51,6 +51,9 @@ def _records_of(
 ) -> set[str]:
     """The records that a release may be of; none if the ledger does not know it."""
     of_plan = [each for each in booked if each[1].plan_sha256 == release.plan_sha256]
+    if not of_plan:  # a plan of a rest is booked as its first plan: the manifest is known
+        manifest = release.manifest_sha256
+        of_plan = [each for each in booked if manifest and each[1].manifest_sha256 == manifest]
     for wanted in (release.manifest_sha256, ""):
         entries = [each for each in of_plan if each[1].manifest_sha256 == wanted]
         if entries:

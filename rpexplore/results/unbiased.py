@@ -182,7 +182,7 @@ class Estimates(PartReader):
             )
             for path, within in residual_files(closure).items()
         )
-        if plan.pilot is not None:
+        if plan.has_pilot:
             n_pilot = n_pilot_residuals(closure)
             of_one_way = release.measured(range(n_pilot)).values()
             measured = chain(of_one_way, islice(measured, n_pilot, None))

@@ -178,7 +178,15 @@ class Scenario:
 
     @classmethod
     def of_plan(cls, plan: TablePlan, record_noun: str = RECORDS) -> "Scenario":
-        """The inputs that a plan was made from."""
+        """The inputs that a plan was made from.
+
+        Raises `PlanError` for a plan whose rest is planned from the figures of a pilot.
+        """
+        if plan.then is not None or plan.first is not None:
+            raise PlanError(
+                "This plan measures a pilot, from whose figures the rest is planned; that is done "
+                "on the command line or in Python, and not in the app."
+            )
         workload = plan.workload
         return cls(
             workload.domain,

@@ -141,6 +141,32 @@ def forecasts_of_r_others() -> list[Row]:
     return _rows(data_of_r.OTHERS, "real, others")
 
 
+def _people(plan: rp.Plan, codes: np.ndarray) -> float:
+    """The share of people in good cells, the mean over tables."""
+    found, tables = truth(plan, codes, 0.2), plan.part("tables").workload
+    return float(found["people"] @ np.bincount(tables.orders)[found.index]) / len(tables)
+
+
+def rests_of_pilots() -> list[Row]:
+    """What is gained where the rest is planned from a pilot's figures (docs/pilot.md)."""
+    rows: list[Row] = []
+    for name in (*CALIBRATED, *OTHERS):
+        domain, codes = records_of(name)
+        tables, then = rp.Workload.all_up_to(domain, 3), rp.RestObjective()
+        budget = rp.Budget(rho="0.02")
+        first = rp.plan(tables, loss=rp.SumOfVariances(), budget=budget, pilot="2%", then=then)
+        rest = rp.plan_of_rest(first, released_pilot(name, first))
+        by_number = rp.MostPeople(tables, budget, expected=len(codes)).plan.alone
+        before, known, after = (_people(plan, codes) for plan in (first, by_number, rest))
+        gap = rest.part("tables").certificate.gap
+        rows += [
+            (f"rest of a pilot, {name}: people gained", after - before, ">=", 0.005),
+            ("  beside weights by the number of records", after - known, ">=", -0.001),
+            ("  sum of variances beside the best", 1 + gap, "<=", 1.01),
+        ]
+    return rows
+
+
 def forecast_of_adult() -> list[Row]:
     domain, codes = records_of("adult")
     tables = rp.Workload.all_up_to(domain, 3)
@@ -150,6 +176,6 @@ def forecast_of_adult() -> list[Row]:
     return [("forecast of Adult up to 3-way, populations drawn, s", seconds, "<=", 5.0)]
 
 
-CASES = (forecasts_of_calibrated, forecasts_of_others, forecast_of_adult)
+CASES = (forecasts_of_calibrated, forecasts_of_others, forecast_of_adult, rests_of_pilots)
 if data_of_r.is_there():
     CASES = (*CASES, forecasts_of_r_calibrated, forecasts_of_r_others)

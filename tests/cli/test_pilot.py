@@ -1,5 +1,7 @@
 """The command line: a plan with a pilot, its release alone, the forecast, and the rest."""
 
+import re
+
 import pytest
 
 from tests.cli.program import BUDGET, CODEBOOK, Program
@@ -40,6 +42,13 @@ def test_a_pilot_then_its_forecast_then_the_rest(program):
     assert program.json("forecast", "out")["tables"]["of"] == 7
 
 
+def test_a_plan_that_does_not_say_so_has_no_other_rest(program):
+    program.done("release", "plan.json", "records.csv", "--out", "out", "--pilot-only", "--yes")
+    refused = program.refused("forecast", "out", "--rest", "rest.json")
+    assert "only behind a pilot whose plan states what for" in refused
+    assert "rest.json" not in program.files()
+
+
 def test_a_plan_says_what_its_pilot_costs(program):
     plan = ("plan", "codebook.csv", "--up-to", "2", *BUDGET)
     facts = program.json(*plan, "--pilot", "1/20", "--out", "again.json")
@@ -69,3 +78,44 @@ def test_a_plan_for_a_rule_is_made_from_released_figures(program):
     program.done("release", "rest.json", "records.csv", "--out", "rest", "--yes")
     program.done("combine", "first", "rest", "--out", "both")
     assert "both" in program.files()
+
+
+def test_the_rest_is_planned_from_the_pilot_within_the_same_booking(program):
+    plan = ("plan", "codebook.csv", "--up-to", "2", *BUDGET, "--pilot", "2%")
+    text = program.done(*plan, "--then-most-people", "--cv-limit", "0.1", "--out", "first.json")
+    assert "as many people as can be are in cells with a CV of at most 10 %" in text
+    run = ("release", "first.json", "records.csv", "--out", "run", "--yes")
+    assert "release the pilot alone (--pilot-only)" in program.refused(*run)
+    text = program.done(*run, "--pilot-only")
+    assert "rpexplore forecast run --rest rest.json\n" in text
+    assert "rpexplore release rest.json records.csv --resume --out run" in text
+    assert "is made from the figures of a pilot" in program.refused(
+        "forecast", "first.json", "--expected-count", "70", "--rest", "rest.json"
+    )
+    facts = program.json("forecast", "run", "--rest", "rest.json")["rest"]
+    assert facts["limit"] == 0.1
+    assert facts["people"]["median"] >= facts["before"]["median"]
+    again = program.json("forecast", "run", "--rest", "again.json")["rest"]
+    assert again["sha256"] == facts["sha256"]  # from the same figures the same plan
+    assert program.json("verify", "rest.json")["holds"]
+    text = program.done("release", "rest.json", "records.csv", "--resume", "--out", "run", "--yes")
+    assert "Charged ρ = 0;" in text
+    (booked,) = program.json("ledger", "records.csv")["runs"]
+    assert (booked["state"], booked["plan_sha256"]) == ("finished", facts["first_plan_sha256"])
+    assert program.json("show", "run")["first_plan"] == facts["first_plan_sha256"]
+    refused = program.refused("forecast", "run", "--rest", "third.json")
+    assert "is a whole release, whose rest is measured" in refused
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "plans the rest behind a pilot; give its share"),
+        (("--pilot", "5%", "--most-people", "--expected-count", "70"), "leave --most-people out"),
+        (("--pilot", "5%", "--cv-limit", "2"), "0 % and at most 100 %|above 0 and at most 1"),
+    ],
+)
+def test_a_rest_that_cannot_be_planned_for_is_refused(program, options, said):
+    plan = ("plan", "codebook.csv", "--up-to", "2", *BUDGET, "--then-most-people")
+    assert re.search(said, program.refused(*plan, *options, "--out", "none.json"))
+    assert "none.json" not in program.files()

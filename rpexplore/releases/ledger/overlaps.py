@@ -608,7 +608,7 @@ def runs(account: Account, budget: Budget) -> pd.DataFrame:
 def describe_earlier_run(plan: Plan | PartPlan, account: Account) -> str:
     """That the same plan was run to its end on these records before; "" if it was not."""
     finished = [entry for entry in account.entries if entry.state == "finished"]
-    earlier = [entry for entry in finished if entry.plan_sha256 == plan.sha256]
+    earlier = [entry for entry in finished if entry.plan_sha256 == plan.booked_sha256]
     if not earlier:
         return ""
     started = earlier[-1].started.replace("T", " ")[:16]
