@@ -255,6 +255,7 @@ def kind_of_source(kind: str):
     return pytest.param(kind, marks=pytest.mark.nightly if is_long else ())
 
 
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("kind", map(kind_of_source, KINDS))
 def test_amounts_are_summed_as_decimals_are(kind, tmp_path, request):
     records = table(KINDS[kind].columns)
@@ -365,6 +366,7 @@ def test_parts_that_a_cluster_counts_add_up(most_kept, chunk, monkeypatch):
 ENGINES = ("DuckDB", "PostgreSQL", "PostgreSQL, streamed", "Spark")
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("kind", map(kind_of_source, ["Parquet", *ENGINES]))
 def test_the_first_amounts_of_each_person_count(kind, tmp_path, request):
     rng = np.random.default_rng(2)
@@ -386,7 +388,6 @@ def test_the_first_amounts_of_each_person_count(kind, tmp_path, request):
     assert counts.n_records == len(first)
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("kind", map(kind_of_source, ENGINES))
 @pytest.mark.parametrize("type_", [pa.string(), pa.float64()])
 def test_which_amounts_of_a_person_are_first_does_not_depend_on_others(
@@ -408,6 +409,7 @@ def test_which_amounts_of_a_person_are_first_does_not_depend_on_others(
     assert len(seen) == 1
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("kind", "values", "expected"),
     [
@@ -427,6 +429,7 @@ def test_types_of_postgresql(kind, values, expected, postgres):
     check_sums(DatabaseSource(postgres.connection, "people", stream=True), expected)
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("kind", "values", "expected"),
     [

@@ -38,6 +38,7 @@ def check(n: int, listed: list[str], approvals: list[Approval], plan: TablePlan 
     check_approvals([ApprovalDemand(n, "\n".join(listed))], plan.sha256, approvals)
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     "line",
     [
@@ -55,6 +56,7 @@ def test_a_line_that_allows_the_key_to_sign_in_the_name_counts(line, keys, lines
     check(1, [line.format(**lines)], approved(keys, ("alice", "alice")))
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -74,7 +74,7 @@ FILES = [
 ]
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     "change",
     [

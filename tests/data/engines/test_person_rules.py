@@ -25,7 +25,6 @@ def kept(records: pa.Table, most: int) -> pa.Table:
     return pa.Table.from_pylist(rows, records.schema)
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_the_first_records_of_each_person(most, store):
     records = people(400)
@@ -57,7 +56,6 @@ def test_too_many_records_of_a_person_are_refused(store):
 
 
 @two_stores
-@pytest.mark.by_day
 @pytest.mark.parametrize("nobody", [None, ""])
 def test_records_of_nobody_are_refused(nobody, store):
     records = people(9)

@@ -81,6 +81,7 @@ def test_an_address_is_refused_and_not_said_again(kind):
 # --- who may do what
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -199,6 +200,7 @@ UNUSABLE = {
 }  # fmt: skip
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("how", UNUSABLE)
 def test_a_server_that_cannot_be_used_is_one_sentence(how, ledger, data, postgres, tmp_path):
     statements, problem = UNUSABLE[how]
@@ -311,6 +313,7 @@ def killed(server: sa.Connection, keeper: Server) -> None:
     keeper.run(f"SELECT pg_terminate_backend({number})")
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("when", ["before it is added", "before COMMIT", "after COMMIT"])
 def test_a_server_process_that_is_killed(when, ledger, data, postgres, tmp_path, monkeypatch):
     append, commit, n_done = ledger_tables.append, sa.Connection.commit, []
@@ -423,6 +426,7 @@ def test_a_ledger_beside_the_records_binds_a_database(ledger, data, tmp_path):
     assert states(ledger, data) == []
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("file_first", [False, True])
 def test_a_file_in_a_folder_that_has_runs_is_not_charged_apart(file_first, ledger, data, tmp_path):
     first, second = (data, data.parent) if file_first else (data.parent, data)

@@ -87,13 +87,14 @@ def status(value: float, error: float, count: float) -> str:
     return "E" if np.isnan(error) or (count > 0 and error <= count / 5) else "U"
 
 
+@pytest.mark.by_day(2)
 def test_the_dataflow_says_what_is_guaranteed(exported):
     (dataflow,) = read_sdmx(exported.folder / "sdmx/structure.xml").get_dataflows()
     assert (dataflow.agency, dataflow.name) == ("OFFICE.UNIT", "Atlas of persons")
     assert exported.results.guarantee in dataflow.description
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("kind", ["released", "smooth", "whole"])  # the last adds up by moves
 def test_a_key_that_is_there_twice_in_the_whole_cube_is_one_cell(exports, kind):
     figures: dict[str, list[float]] = {}
