@@ -457,7 +457,7 @@ CHANGED = [
 ]
 
 
-@pytest.mark.by_day(5)
+@pytest.mark.by_day(8)
 @pytest.mark.parametrize("statement", CHANGED)
 def test_what_its_owner_changes_in_a_ledger_is_noticed(statement, ledger, owned, data, postgres):
     owned.set_limit(data, Fraction(1))
@@ -492,7 +492,6 @@ GIVEN = {
 }
 
 
-@pytest.mark.by_day(4)
 @pytest.mark.parametrize("right", GIVEN)
 def test_rights_that_nobody_but_its_owner_may_have_are_noticed(
     right, ledger, owned, data, postgres, tmp_path, no_noise
