@@ -186,7 +186,6 @@ def moved_into_another(folder: Path) -> Path:
     return folder.rename(folder.parent / "another" / "one" / folder.name)
 
 
-@pytest.mark.by_day(3)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("way", [as_it_is, renamed, moved_into_another])
 def test_less_or_more_than_a_folder_is_bound_as_the_folder(way, part, folder, tmp_path):
@@ -195,7 +194,6 @@ def test_less_or_more_than_a_folder_is_bound_as_the_folder(way, part, folder, tm
         release(PLAN, part(way(folder)), tmp_path / "again")
 
 
-@pytest.mark.by_day(3)
 @pytest.mark.parametrize("name", ["census:2026", "file:1:2", "duckdb:a", "a in b", "a at b", "./a"])
 @pytest.mark.parametrize("ledger", [None, "survey.sqlite"])
 def test_no_name_of_a_folder_is_taken_for_none(name, ledger, folder, tmp_path):

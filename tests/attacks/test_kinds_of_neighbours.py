@@ -252,7 +252,6 @@ NAMES = (
 )
 
 
-@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_no_name_of_an_attribute_is_taken_for_what_neighbours_do(name, tmp_path):
     """The unit of a panel names an attribute, and a crafted codebook may call it anything."""

@@ -138,7 +138,6 @@ def _rewrite(folder: Path) -> None:
         pq.write_table(table, path)
 
 
-@pytest.mark.by_day(4)
 @pytest.mark.parametrize("kind", READ)
 def test_a_file_that_was_rewritten_after_opening(kind, folders, tmp_path):
     for name in ("release", "guesses", "packed", kind):

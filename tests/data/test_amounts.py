@@ -255,7 +255,6 @@ def kind_of_source(kind: str):
     return pytest.param(kind, marks=pytest.mark.nightly if is_long else ())
 
 
-@pytest.mark.by_day(6)
 @pytest.mark.parametrize("kind", map(kind_of_source, KINDS))
 def test_amounts_are_summed_as_decimals_are(kind, tmp_path, request):
     records = table(KINDS[kind].columns)
@@ -409,7 +408,6 @@ def test_which_amounts_of_a_person_are_first_does_not_depend_on_others(
     assert len(seen) == 1
 
 
-@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("kind", "values", "expected"),
     [
@@ -429,7 +427,6 @@ def test_types_of_postgresql(kind, values, expected, postgres):
     check_sums(DatabaseSource(postgres.connection, "people", stream=True), expected)
 
 
-@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("kind", "values", "expected"),
     [

@@ -38,7 +38,6 @@ def check(n: int, listed: list[str], approvals: list[Approval], plan: TablePlan 
     check_approvals([ApprovalDemand(n, "\n".join(listed))], plan.sha256, approvals)
 
 
-@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     "line",
     [
@@ -56,7 +55,6 @@ def test_a_line_that_allows_the_key_to_sign_in_the_name_counts(line, keys, lines
     check(1, [line.format(**lines)], approved(keys, ("alice", "alice")))
 
 
-@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -179,7 +179,6 @@ def released(keys, tmp_path_factory) -> Path:
     return folder / "out"
 
 
-@pytest.mark.by_day(7)
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_manifest_that_says_otherwise_of_approvals_is_refused(change, released):
     text = (released / "manifest.json").read_text()

@@ -74,7 +74,6 @@ FILES = [
 ]
 
 
-@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     "change",
     [

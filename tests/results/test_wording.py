@@ -67,7 +67,6 @@ def reworded(manifest: dict[str, Any]) -> None:
         facts.update({name: f"As told of {name}." for name in SENTENCES if name in facts})
 
 
-@pytest.mark.by_day(3)
 def test_a_label_is_that_of_the_tables_or_records(kind, copy):
     """It stands in their metadata as well, in the words of the same version."""
     if kind in ("processed", "synthetic", "whole", "records"):

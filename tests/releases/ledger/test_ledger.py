@@ -386,7 +386,6 @@ def test_what_is_no_ledger_is_refused(how, booked, in_file, data):
         assert before == (None if path.is_dir() else path.read_bytes())
 
 
-@pytest.mark.by_day(7)
 @pytest.mark.parametrize(
     ("kind", "changed"),
     [

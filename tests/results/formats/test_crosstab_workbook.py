@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import openpyxl
-import pytest
 
 from rpexplore.results.formats.crosstab import crosstab_of_item
 from rpexplore.results.formats.crosstab_workbook import shown_workbook
@@ -23,7 +22,6 @@ def figures(sheet) -> list[list[float]]:
     return [row for row in rows if row]
 
 
-@pytest.mark.by_day(2)
 def test_every_table_has_a_sheet_with_its_figures_and_a_line_in_the_contents(exported):
     book = openpyxl.load_workbook(exported.folder / "crosstabs.xlsx")
     items = [(part, item) for part in exported.results.readers for item in part.items]

@@ -4,13 +4,11 @@ import json
 import shutil
 
 import numpy as np
-import pytest
 from csvw import CSVW
 
 from rpexplore.domain.result_schema import Schema
 
 
-@pytest.mark.by_day(2)
 def test_metadata_and_tables_are_valid_and_read_as_released(exported):
     tables = CSVW(str(exported.folder / "csv-metadata.json"), validate=True)
     assert tables.is_valid

@@ -23,7 +23,6 @@ def tables_of(page: str) -> list[ElementTree.Element]:
     return [ElementTree.fromstring(table) for table in re.findall("<table.*?</table>", page, re.S)]
 
 
-@pytest.mark.by_day(2)
 def test_every_figure_of_every_table_is_on_the_page(exported):
     page = (exported.folder / "tables.html").read_text("utf-8")
     items = [(part, item) for part in exported.results.readers for item in part.items]

@@ -13,7 +13,6 @@ from rpexplore.results.results import load_any_results
 SHARES = ["share", "share_standard_error"]
 
 
-@pytest.mark.by_day(3)
 @pytest.mark.parametrize("kind", ["released", "combined", "smooth", "whole", "areas", "adaptive"])
 def test_columns_are_shares_of_their_totals(sources, kind):
     (part,) = load_any_results(sources / kind).readers
@@ -44,7 +43,6 @@ def test_shares_of_cumulative_rows_are_of_single_values_in_all(sources):
     assert row["share_standard_error"] == pytest.approx(expected["standard_error"].iloc[0])
 
 
-@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "kind",
     [

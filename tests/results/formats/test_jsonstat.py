@@ -13,7 +13,6 @@ from rpexplore.results.formats.publishing import publish
 pyjstat = pytest.importorskip("pyjstat.pyjstat")
 
 
-@pytest.mark.by_day(2)
 def test_every_figure_is_read_as_released(exported):
     for item in exported.results.items:
         text = (exported.folder / "jsonstat" / f"{item.name.lower()}.json").read_text("utf-8")

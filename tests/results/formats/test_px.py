@@ -16,7 +16,6 @@ def parsed(path):
     return read["METADATA"], read["DATA"]
 
 
-@pytest.mark.by_day(2)
 def test_every_figure_is_read_as_released(exported):
     for item in exported.results.items:
         keywords, cells = parsed(exported.folder / "px" / f"{item.name.lower()}.px")

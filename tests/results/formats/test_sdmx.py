@@ -87,7 +87,6 @@ def status(value: float, error: float, count: float) -> str:
     return "E" if np.isnan(error) or (count > 0 and error <= count / 5) else "U"
 
 
-@pytest.mark.by_day(2)
 def test_the_dataflow_says_what_is_guaranteed(exported):
     (dataflow,) = read_sdmx(exported.folder / "sdmx/structure.xml").get_dataflows()
     assert (dataflow.agency, dataflow.name) == ("OFFICE.UNIT", "Atlas of persons")
