@@ -111,19 +111,19 @@ def number_of_slow(path: Path) -> int | None:
 
 
 def thin_out(items: list[pytest.Item]) -> None:
-    """Leave most cases of a test that is marked `by_day` to the nights."""
+    """Leave most cases of a grid to the nights: of one over several values, or as it is marked."""
     grids: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("by_day") and not item.get_closest_marker("nightly"):
+        if hasattr(item, "callspec") and not item.get_closest_marker("nightly"):
             grids.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in grids.values():
-        marker = cases[0].get_closest_marker("by_day")
-        (n_cases,) = marker.args or (0,)
-        if n_cases:
-            last = len(cases) - 1
+        if marker := cases[0].get_closest_marker("by_day"):
+            (n_cases,), last = marker.args, len(cases) - 1
             chosen = {round(k * last / max(1, n_cases - 1)) for k in range(n_cases)}
-        else:
+        elif len(values_of(cases[0])) > 1:
             chosen = with_every_value(cases)
+        else:
+            continue
         for index, case in enumerate(cases):
             if index not in chosen:
                 case.add_marker("nightly")

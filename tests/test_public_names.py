@@ -60,6 +60,7 @@ def test_importing_loads_nothing_heavy():
     assert not modules_after("import rpexplore") & heavy
 
 
+@pytest.mark.nightly
 def test_records_need_no_module_that_windows_lacks():
     loaded = modules_after(
         "sys.modules['resource'] = None",

@@ -45,6 +45,7 @@ AREA_PLANS = ("docs/areas.md", "Plan on the command line")
 AREA_RELEASES = ("docs/areas.md", "Release the tables of all areas")
 AREAS_IN_PYTHON = ("docs/areas.md", "In Python")
 RULE_IN_PYTHON = ("docs/rule.md", "In Python")
+ADAPTIVE = ("docs/adaptive.md", "Plan and release")
 POSTPROCESSING = ("docs/postprocessing.md", "Combine, process, answer")
 SECOND_PLAN = ("docs/model-based-estimates.md", "A second plan from a first release")
 SYNTHETIC_RECORDS = ("docs/synthetic-records.md", "Synthetic records")
@@ -72,7 +73,7 @@ RUN = {
     AREAS_IN_PYTHON: ([], 1),
     ("docs/survey.md", "Plan the parts on the command line"): (["plan", "verify", "release"], 0),
     ("docs/survey.md", "Plan the parts in Python"): ([], 1),
-    ("docs/adaptive.md", "Plan and release"): (["plan", "verify", "release"], 0),
+    ADAPTIVE: (["plan", "verify", "release"], 0),
     POSTPROCESSING: (["release", "combine", "postprocess", "answer"], 0),
     SYNTHETIC_RECORDS: (["synthesize"], 0),
 }
@@ -85,7 +86,7 @@ RUN_APART = {
 }
 BY_NIGHT = (
     *(SECOND_PLAN, SYNTHETIC_RECORDS, AREAS_IN_PYTHON, RULE_IN_PYTHON),
-    *(AREA_RELEASES, POSTPROCESSING),
+    *(AREA_PLANS, AREA_RELEASES, POSTPROCESSING, ADAPTIVE),
 )
 Section = tuple[str, str]
 
@@ -324,6 +325,7 @@ def test_approvals(folder, tmp_path, monkeypatch):
     assert (approved["demanded"], names) == (2, ["alice@agency.example", "bob@agency.example"])
 
 
+@pytest.mark.nightly
 def test_a_ledger_for_a_team(shown, postgres, monkeypatch):
     database_ledger(postgres, monkeypatch)
     postgres.run("DROP SCHEMA rpexplore_ledger CASCADE", "DROP ROLE IF EXISTS curator, steward")

@@ -230,6 +230,7 @@ def example_records(request) -> tuple[Example, pd.DataFrame]:
     return request.param, pd.read_csv(request.param.records, dtype=str, keep_default_na=False)
 
 
+@pytest.mark.by_day(1)
 def test_records_have_every_value_of_the_codebook_and_no_other(example_records):
     example, records = example_records
     for attribute in example.domain.attributes:

@@ -137,19 +137,14 @@ def are_known(queries: QueryList, kept: KeptByCounts, rows: np.ndarray) -> np.nd
         values, of_cells = np.unique(row, return_inverse=True)
         shape, kinds = _grid_key(queries, of_cells.ravel())
         grid = values.astype(object)[np.frombuffer(kinds, dtype=np.int64)].reshape(shape)
-        within = np.zeros((1,) * len(shape), dtype=bool)
-        for total in kept.totals or ((),):
-            inside = np.ones((1,) * len(shape), dtype=bool)
-            for axis, size in enumerate(shape):
-                if axis not in total:
-                    only = (np.arange(size) == 0).reshape([-1 if k == axis else 1
-                                                           for k in range(len(shape))])  # fmt: skip
-                    inside = inside & only
-            within = within | inside
+        differs = np.indices(shape) > 0  # along which attributes an entry is a difference
+        apart = [
+            np.delete(differs, list(total), axis=0).any(axis=0) for total in kept.totals or ((),)
+        ]
         for axis in range(len(shape)):
             start = np.take(grid, [0], axis=axis)
             grid = np.concatenate([start, np.delete(grid, 0, axis=axis) - start], axis=axis)
-        found[number] = not np.any(grid[~np.broadcast_to(within, shape)])
+        found[number] = not np.any(grid[np.all(apart, axis=0)])
     return found
 
 

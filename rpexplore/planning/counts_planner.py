@@ -25,7 +25,7 @@ from rpexplore.planning.counts_strategy import QueryStrategy, without
 from rpexplore.planning.free_counts import indices_of_free, with_free_counts
 from rpexplore.planning.part_plan import Certificate, keeping
 from rpexplore.planning.planner import refuse_type
-from rpexplore.planning.replaced_counts import CellPairs, planned_for_moves, replaced_strategy
+from rpexplore.planning.replaced_counts import Changes, planned_for_moves, replaced_strategy
 from rpexplore.planning.solvers.queries import (
     TOLERANCE,
     Fitness,
@@ -193,21 +193,23 @@ def _replaced_optimum(
         )
     average, public = 1.0 if objective is SUM else 0.0, None
     if kept is not None:
-        pairs, solution, public = planned_for_moves(queries, kept, tolerance, average, on_progress)
+        changes, solution, public = planned_for_moves(
+            queries, kept, tolerance, average, on_progress
+        )
     else:
-        pairs = CellPairs.of(queries)
+        changes = Changes.of(queries)
         solution = fitness_for_use(
-            pairs.differences,
-            queries.targets[pairs.is_moved],
+            changes.differences,
+            queries.targets[changes.is_moved],
             tolerance,
             average=average,
             on_progress=on_progress,
         )
-    strategy = replaced_strategy(queries, pairs, solution, average, kept, public)
+    strategy = replaced_strategy(queries, changes, solution, average, kept, public)
     if strategy is None:
         raise PlanError(_NOT_IN_INTEGERS)
     prices = np.zeros(len(queries))
-    prices[pairs.is_moved] = solution.shadow_prices
+    prices[changes.is_moved] = solution.shadow_prices
     held = solution.cell_weights > 0
     return QueryOptimum(
         strategy=strategy,
@@ -215,7 +217,7 @@ def _replaced_optimum(
         shadow_prices=prices,
         cell_weights=solution.cell_weights[held],
         objective=objective,
-        cell_pairs=read_only(pairs.cells[held]),
+        cell_pairs=read_only(changes.cells[held]),
     )
 
 

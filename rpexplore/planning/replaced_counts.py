@@ -51,13 +51,13 @@ _UNPROTECTED = (
 
 
 @dataclass(frozen=True, eq=False)
-class CellPairs:
-    """All pairs of cells that some query tells apart, by a cell of each kind.
+class Changes:
+    """What one record's change can do to the queries: each pair of cells, by a cell of each kind.
 
-    Or changes that keep exact totals.
+    Around exact totals, what changes that keep them can do.
 
-    cells        int64[n_pairs, 2]; of changes int64[n, 4], as of `Moves`
-    differences  of the queries that are not the same in all cells: float64[n_moved, n_pairs]
+    cells        int64[n, 2], pairs; around exact totals int64[n, 4], as of `Moves`
+    differences  of the queries that are not the same in all cells: float64[n_moved, n]
     is_moved     which queries these are: bool[n_queries]
     """
 
@@ -66,7 +66,7 @@ class CellPairs:
     is_moved: np.ndarray
 
     @classmethod
-    def of(cls, queries: QueryList) -> "CellPairs":
+    def of(cls, queries: QueryList) -> "Changes":
         """Raises `PlanError` if there are too many kinds of cells, or nothing is protected."""
         _, first = np.unique(queries.integers, axis=1, return_index=True)
         first = np.sort(first)
@@ -89,7 +89,7 @@ class CellPairs:
         return cls(cells, differences[is_moved], is_moved)
 
     @classmethod
-    def of_moves(cls, queries: QueryList, moves: Moves) -> "CellPairs":
+    def of_moves(cls, queries: QueryList, moves: Moves) -> "Changes":
         """Of all changes that keep exact totals, those alike for the queries once."""
         differences = moves.changes(queries.integers)
         differences = differences * np.where(_leads_below(differences), -1, 1)
@@ -100,9 +100,9 @@ class CellPairs:
         is_moved = np.any(differences != 0, axis=1)
         return cls(cells, differences[is_moved], is_moved)
 
-    def only(self, places: np.ndarray) -> "CellPairs":
+    def only(self, places: np.ndarray) -> "Changes":
         """Some of them."""
-        return CellPairs(self.cells[places], self.differences[:, places], self.is_moved)
+        return Changes(self.cells[places], self.differences[:, places], self.is_moved)
 
 
 def _leads_below(differences: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ def planned_for_moves(
     tolerance: float,
     average: float,
     on_progress: Progress,
-) -> tuple[CellPairs, Fitness, np.ndarray]:
+) -> tuple[Changes, Fitness, np.ndarray]:
     """The changes that keep exact totals R was planned for, R, and rows that are public.
 
     The rows are whole numbers over the cells, int64[n, n_cells], independent of one another.
@@ -126,7 +126,7 @@ def planned_for_moves(
     Raises `PlanError` where nothing is protected, or what neither changes nor is known.
     """
     moves = moves_of(queries, kept, queries.integers)
-    every = CellPairs.of_moves(queries, moves)
+    every = Changes.of_moves(queries, moves)
     if not len(every.cells) and not np.all(are_known(queries, kept, queries.integers)):
         raise PlanError(_UNPROTECTED)
     if not len(every.cells):
@@ -140,22 +140,22 @@ def planned_for_moves(
     tries = 0
     while True:
         tries += 1
-        pairs = every.only(np.sort(chosen))
+        changes = every.only(np.sort(chosen))
         solution = fitness_for_use(
-            pairs.differences,
-            queries.targets[pairs.is_moved],
+            changes.differences,
+            queries.targets[changes.is_moved],
             tolerance,
             average=average,
             on_progress=on_progress,
         )
         if len(chosen) == len(order) or tries == _PLANS:
-            return pairs, solution, public
-        answers = decoding(solution.matrix, pairs.differences)
+            return changes, solution, public
+        answers = decoding(solution.matrix, changes.differences)
         costs = np.sum((np.linalg.pinv(answers) @ every.differences) ** 2, axis=0)
         dearer = np.argsort(-costs, kind="stable")[:_MORE_CHANGES]
         dearer = dearer[costs[dearer] > 1 + _ENOUGH / 2]
         if not len(dearer):
-            return pairs, solution, public
+            return changes, solution, public
         chosen = np.union1d(chosen, dearer)
 
 
@@ -207,20 +207,20 @@ def differences_of(queries: QueryList, cells: np.ndarray) -> np.ndarray:
 @one_thread(with_scipy=True)
 def replaced_strategy(
     queries: QueryList,
-    pairs: CellPairs,
+    changes: Changes,
     solution: Fitness,
     average: float,
     kept: KeptByCounts | None = None,
     public: np.ndarray | None = None,
 ) -> QueryStrategy | None:
-    """R in integers for what was found for pairs; None where it cannot be without losing accuracy.
+    """R in integers for the solution; None where it cannot be without losing accuracy.
 
     average: as of `fitness_for_use`
     kept, public: what exact totals keep, and rows of what they tell
     """
-    coefficients, moved = queries.coefficients, np.flatnonzero(pairs.is_moved)
+    coefficients, moved = queries.coefficients, np.flatnonzero(changes.is_moved)
     answered = np.zeros((len(queries), len(solution.matrix)))
-    answered[moved] = decoding(solution.matrix, pairs.differences)
+    answered[moved] = decoding(solution.matrix, changes.differences)
     matrix = np.linalg.lstsq(answered, coefficients, rcond=None)[0]
     if public is None:
         left = coefficients - answered @ matrix  # the same in all cells

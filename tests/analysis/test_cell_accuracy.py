@@ -32,6 +32,7 @@ def dense(plan, table):
     return np.sqrt(dense_cell_variances(plan, table)).reshape(rows)
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("names", "axes"),
     [

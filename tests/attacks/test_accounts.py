@@ -91,7 +91,6 @@ WAYS = [
 ]
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("named", [False, True])
 def test_no_way_to_lead_a_file_to_another_account(
@@ -187,7 +186,6 @@ def moved_into_another(folder: Path) -> Path:
     return folder.rename(folder.parent / "another" / "one" / folder.name)
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("way", [as_it_is, renamed, moved_into_another])
 def test_less_or_more_than_a_folder_is_bound_as_the_folder(way, part, folder, tmp_path):
@@ -196,7 +194,6 @@ def test_less_or_more_than_a_folder_is_bound_as_the_folder(way, part, folder, tm
         release(PLAN, part(way(folder)), tmp_path / "again")
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("name", ["census:2026", "file:1:2", "duckdb:a", "a in b", "a at b", "./a"])
 @pytest.mark.parametrize("ledger", [None, "survey.sqlite"])
 def test_no_name_of_a_folder_is_taken_for_none(name, ledger, folder, tmp_path):
@@ -207,7 +204,6 @@ def test_no_name_of_a_folder_is_taken_for_none(name, ledger, folder, tmp_path):
         release(PLAN, a_file_that_is_new_in_it(folder), tmp_path / "again", ledger=book)
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("way", [as_it_is, renamed])
 def test_less_or_more_than_a_folder_needs_its_approvals(way, part, folder, tmp_path):
@@ -216,7 +212,6 @@ def test_less_or_more_than_a_folder_needs_its_approvals(way, part, folder, tmp_p
         release(PLAN, part(way(folder)), tmp_path / "again")
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("part", [as_it_is, a_folder_around_it])
 @pytest.mark.parametrize("kind", ["file", "postgresql"])
 def test_a_file_binds_its_folder_whatever_both_are_by_now(
@@ -400,7 +395,6 @@ def views_in_duckdb(name: str, folder: Path) -> list[DatabaseSource]:
     return [DatabaseSource(made.connection, table) for table in (name, "view", "Ärzte")]
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("name", ["Österreich", """a"b`c'd"""])
 @pytest.mark.parametrize("made", [views_in_sqlite, views_in_duckdb])
 def test_views_are_bound_as_what_they_read_whatever_it_is_called(made, name, folder):

@@ -70,6 +70,7 @@ def copied_back(data: Path) -> None:
     data.chmod(0o600)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("stop", ["Round 1 of 4", "Round 2 of 4: Selecting", "Round 3 of 4"])
 def test_records_that_were_copied_back_are_the_same(plan, data, stop):
     """They were taken for others for good: no one can set back when a file was last renamed."""

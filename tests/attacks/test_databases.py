@@ -92,6 +92,7 @@ def slow(request, tmp_path) -> Connection:
     return server.connection
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("slow", "number"),
     [
@@ -164,6 +165,7 @@ def sexes(source: DatabaseSource) -> list[int]:
     return source.count(SEX, [(0,)], person_rule=rule).counts((0,)).tolist()
 
 
+@pytest.mark.by_day(1)
 def test_functions_in_a_schema_of_the_path_are_not_taken_for_those_of_the_server(
     of_server, postgres
 ):
@@ -214,6 +216,7 @@ def test_tables_are_found_where_the_path_of_the_role_says(postgres):
         postgres.run("ALTER ROLE keeper RESET search_path")
 
 
+@pytest.mark.by_day(2)
 def test_rows_that_a_policy_hides_are_not_left_out_without_a_word(of_server, postgres):
     postgres.run(
         "DO $$ BEGIN CREATE ROLE counter LOGIN; EXCEPTION WHEN duplicate_object THEN END $$",

@@ -35,7 +35,7 @@ from tests.attacks.books import (
 from tests.support.ledgers import OWNER, database_ledger, tamper
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("lost", [unmounted, replaced, emptied])
 @pytest.mark.parametrize("knows", ["the note", "the user", "both"])
 def test_a_named_ledger_that_is_lost_is_not_begun_anew(
@@ -361,6 +361,7 @@ def cut_back(book: Ledger, request, n_left: int = 3) -> None:
     tamper(book, server, f"UPDATE last SET n_events = {n_left}, digest = '{digest}'")
 
 
+@pytest.mark.by_day(2)
 def test_a_ledger_that_was_cut_back_is_refused_to_whoever_has_booked_there(
     book, folder, tmp_path, request, monkeypatch
 ):
@@ -410,6 +411,7 @@ def test_an_earlier_copy_is_not_taken_for_a_ledger_that_is_gone(named, folder, t
     assert n_runs(data) == 3
 
 
+@pytest.mark.by_day(2)
 def test_lost_entries_are_given_up_by_name_and_what_is_known_of_them_binds(
     book, folder, tmp_path, request
 ):
@@ -447,6 +449,7 @@ def test_a_ledger_goes_on_where_nothing_is_known_of_the_entries_that_it_lost(
     assert len(Ledger(named).account(data).entries) == 1
 
 
+@pytest.mark.by_day(2)
 def test_what_cannot_be_given_up_stays_refused(book, folder, tmp_path, request):
     cut_back(book, request)
     with pytest.raises(DataError):

@@ -77,7 +77,6 @@ def seen(folder: Path) -> dict[str, tuple]:
     }
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("verb", VERBS)
 def test_what_cannot_be_written_to_is_refused_and_left_alone(verb, kind, folder, monkeypatch):

@@ -214,6 +214,7 @@ def test_a_person_is_one_whatever_the_types_of_parts(one, other, expected, tmp_p
     check(parts(tmp_path / "parts", tables[0].slice(0, 1), tables[1].slice(1)), expected)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "duckdb"])
 def test_ids_with_nul_and_uuids_in_bytes_are_as_their_texts(kind, tmp_path, request):
     """Also where a column begins later in memory. A text of PostgreSQL holds no NUL."""
@@ -229,7 +230,7 @@ def test_ids_with_nul_and_uuids_in_bytes_are_as_their_texts(kind, tmp_path, requ
         check(written(kind, records(column), tmp_path / str(number), request), expected)
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [
@@ -328,6 +329,7 @@ def test_other_records_that_look_alike_are_counted(tmp_path):
     assert FileSource(tmp_path).count(DOMAIN, [(0,)]).counts((0,)).tolist() == [100_003, 5]
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("second", ["a copy", "a link", "other records", "no records", "a list"])
 def test_a_view_over_files_that_hold_the_same_records_is_refused(second, tmp_path):
     files = tmp_path / "files"

@@ -113,6 +113,7 @@ def states(data: Path) -> list[str]:
     return [run.state for run in Ledger.beside(data).account(data).entries]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("stop", "n"),
     [

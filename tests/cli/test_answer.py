@@ -33,6 +33,7 @@ def test_questions_are_answered_from_a_release(planned_with_bases, question, tab
     assert re.search(r"^Standard error +\d", text, re.MULTILINE)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("question", "refusal"),
     [

@@ -129,7 +129,7 @@ def test_areas_are_exported_and_written_to_a_workbook_like_tables(released):
     assert set(cells["publishable"]) <= {"yes", "no"}
 
 
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     ("content", "more", "message"),
     [
@@ -180,6 +180,7 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     assert "more" not in released.files()
 
 
+@pytest.mark.nightly
 def test_best_guesses_and_records_of_areas_are_made(released):
     facts = released.json("postprocess", "out", "--best-guesses", "--out", "guesses")
     assert facts["table_count"] == 6

@@ -180,6 +180,7 @@ def test_a_signal_leaves_nothing_behind(while_planning, when_booked, planned):
     assert run.state == "started"
 
 
+@pytest.mark.nightly
 def test_a_hangup_that_is_ignored_stays_so(planned):
     ignore = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
     hang_up = "import os\nimport rpexplore.cli.main as main\n"
@@ -189,6 +190,7 @@ def test_a_hangup_that_is_ignored_stays_so(planned):
     assert process.returncode == 0
 
 
+@pytest.mark.nightly
 def test_output_that_nobody_reads_is_no_error(planned):
     process = started("show", "plan.json")
     assert process.stdout is not None

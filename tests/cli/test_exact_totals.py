@@ -87,6 +87,7 @@ def counts_alone() -> tuple[str, ...]:
     return "--count", 'women: sex = "F"', "--count-target", "5"
 
 
+@pytest.mark.nightly
 def test_numbers_of_records_of_areas_are_exact(run):
     homes = "home\nR1|1\nR1|2\nR2|1\n"
     (run.folder / "homes.csv").write_text(homes)

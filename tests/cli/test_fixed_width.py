@@ -4,6 +4,7 @@ import hashlib
 import json
 from itertools import combinations
 
+import pytest
 from click.testing import CliRunner
 
 import rpexplore as rp
@@ -19,6 +20,7 @@ def run(*arguments):
     return result.stdout
 
 
+@pytest.mark.nightly
 def test_every_cell_of_all_two_way_tables_is_as_by_pandas(tmp_path):
     codebook, data = tmp_path / "usa.xml", tmp_path / "usa.dat"
     codebook.write_text(ddi())

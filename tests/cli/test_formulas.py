@@ -62,6 +62,7 @@ def test_formulas_are_escaped_in_csv_files_only_if_wanted(formulas):
     assert "an apostrophe" not in Path("plain/README.md").read_text()
 
 
+@pytest.mark.nightly
 def test_estimated_tables_are_warned_of_and_escaped_as_others(formulas):
     formulas.done(
         "plan", "formulas.json", "--of-order", "2", "--rho", "0.1", "--adaptive",
@@ -89,6 +90,7 @@ def test_a_resumed_run_escapes_as_the_run_was_to(formulas, monkeypatch):
     assert texts("out") == ESCAPED
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("verb", [("combine",), ("postprocess", "--round")])
 def test_formulas_are_escaped_in_what_is_made_of_a_release(verb, formulas):
     formulas.done("release", "formulas-plan.json", "formulas.csv", "--out", "release")

@@ -26,6 +26,7 @@ def planned(run) -> Program:
     return run
 
 
+@pytest.mark.nightly
 def test_released_tables_count_the_groups_of_the_records(planned):
     planned.done("release", "plan.json", "records.csv", "--out", "out", "--yes")
     records, part = pd.read_csv("records.csv"), rp.Release.load("out").part("tables")
@@ -48,6 +49,7 @@ def test_released_tables_count_the_groups_of_the_records(planned):
     assert round(answer["value"]) == (records.age.between(5, 9) & (records.sex == "F")).sum()
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("verb", [("postprocess", "--nonnegative"), ("synthesize",)])
 def test_estimates_are_refused_in_a_sentence(planned, verb):
     planned.done("release", "plan.json", "records.csv", "--out", "out", "--yes")

@@ -36,7 +36,13 @@ def test_planning_and_showing_load_no_frames(folder: Path):
     options = ("--out", "plan.json", "--up-to", "2", "--rho", "0.1")
     assert slow_modules_of(folder, "plan", "codebook.csv", *options) == "[]"
     assert slow_modules_of(folder, "show", "plan.json") == "[]"
-    assert "pandas" in slow_modules_of(folder, "show", "plan.json", "--csv", "plan.csv")
+
+
+@pytest.mark.nightly
+def test_tables_as_csv_load_frames(folder: Path):
+    options = ("--out", "listed.json", "--up-to", "2", "--rho", "0.1")
+    slow_modules_of(folder, "plan", "codebook.csv", *options)
+    assert "pandas" in slow_modules_of(folder, "show", "listed.json", "--csv", "plan.csv")
 
 
 def test_showing_a_codebook_loads_nothing_of_planning(folder: Path):

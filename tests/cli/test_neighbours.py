@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 import rpexplore as rp
 from rpexplore.cli.options import Neighbours
 from rpexplore.privacy.budget import NEIGHBOURS
@@ -35,6 +37,7 @@ def test_both_kinds_of_neighbours_are_offered():
     assert tuple(kind.value for kind in Neighbours) == NEIGHBOURS
 
 
+@pytest.mark.nightly
 def test_tables_and_own_counts_with_replaced_records_are_planned_and_released(
     tmp_path, monkeypatch
 ):

@@ -124,7 +124,7 @@ def test_other_records_are_refused_where_a_ledger_knows_them(folder):
     done("one", "two", "--ledger", ledger, "--out", "both")
 
 
-@pytest.mark.by_day(4)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [

@@ -330,6 +330,7 @@ def test_a_database_gives_the_release_that_its_file_gives(database, planned, wit
     assert "Spent   ρ = 0.1 for one record" in planned.done("ledger", "records.csv")
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

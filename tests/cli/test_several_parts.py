@@ -42,6 +42,7 @@ def test_what_is_made_of_tables_says_that_other_parts_are_left_out(released, ver
     assert ASIDE in " ".join(released.done(*verb).split())
 
 
+@pytest.mark.nightly
 def test_areas_are_processed_beside_tables_without_known_totals(released):
     text = released.done("postprocess", "out", "--nonnegative", "--out", "made")
     assert "--nonnegative --round --in-areas makes whole counts of these" in " ".join(text.split())
@@ -103,6 +104,7 @@ def test_rehearsals_are_of_the_tables_of_the_plan(released):
     assert "Simulated on made-up" in Path("report.html").read_text("utf-8")
 
 
+@pytest.mark.nightly
 def test_a_rehearsal_of_adaptive_tables_says_what_it_leaves_out(run):
     Path("book.csv").write_text("attribute,value\nsex,F\nsex,M\nage,old\nage,young\n", "utf-8")
     expected = ("--expected-count", "90")
@@ -135,6 +137,7 @@ def test_a_misspelt_count_is_answered_with_those_that_there_are(released):
     assert "name it alone" in released.refused("answer", "out", "women", "age=0")
 
 
+@pytest.mark.nightly
 def test_dates_and_missing_numbers_have_their_cells_in_areas_and_national_tables(released):
     """Records of a known number in each cell, with next to no noise: every count comes out."""
     fields = [

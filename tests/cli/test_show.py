@@ -54,6 +54,7 @@ def test_show_as_json_has_every_table(planned):
     assert len(planned.json("show", "plan.json", "--tables", "2")["tables"]) == 2
 
 
+@pytest.mark.nightly
 def test_compare_with_plainer_mechanisms(planned):
     compared = rp.compare(TablePlan.load("plan.json"))
     text = planned.done("compare", "plan.json")

@@ -132,6 +132,7 @@ def test_own_sums_are_planned_released_and_divided(run):
     assert "the own counts add up amounts, which expected counts do not tell" in output
 
 
+@pytest.mark.nightly
 def test_sums_in_areas_are_planned_released_answered_and_exported(run, folder):
     (folder / "areas.csv").write_text("county\nX\nY\n")
     rows = [f"{'XY'[number % 2]},{line}" for number, line in enumerate(RECORDS.splitlines()[1:])]

@@ -33,6 +33,7 @@ def every_kind(planned) -> Program:
 KINDS = ("plan.json", "queries.json", "adaptive.json", "areas.json")
 
 
+@pytest.mark.nightly
 def test_plans_of_every_kind_hold(every_kind):
     lines = every_kind.done("verify", *KINDS).splitlines()
     assert lines == [f"{name}: holds" for name in KINDS]

@@ -32,6 +32,7 @@ except ReleaseError as error:
 """
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.skipif(sys.platform != "linux", reason="has limits of addresses")
 @pytest.mark.parametrize(("limit", "code"), [(600_000_000, 2), (1_500_000_000, 0)])
 def test_little_memory_is_said_in_a_sentence_or_suffices(limit, code, tmp_path):

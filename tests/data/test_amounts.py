@@ -365,6 +365,7 @@ def test_parts_that_a_cluster_counts_add_up(most_kept, chunk, monkeypatch):
 ENGINES = ("DuckDB", "PostgreSQL", "PostgreSQL, streamed", "Spark")
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("kind", map(kind_of_source, ["Parquet", *ENGINES]))
 def test_the_first_amounts_of_each_person_count(kind, tmp_path, request):
     rng = np.random.default_rng(2)
@@ -386,7 +387,6 @@ def test_the_first_amounts_of_each_person_count(kind, tmp_path, request):
     assert counts.n_records == len(first)
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("kind", map(kind_of_source, ENGINES))
 @pytest.mark.parametrize("type_", [pa.string(), pa.float64()])
 def test_which_amounts_of_a_person_are_first_does_not_depend_on_others(

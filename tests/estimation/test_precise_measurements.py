@@ -12,6 +12,7 @@ from rpexplore.planning.mechanism.reconstruction import contribution
 SIZES = np.array([5, 3, 12, 12])
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_many_records_measured_with_little_noise_are_fitted(seed):
     rng = np.random.default_rng(seed)

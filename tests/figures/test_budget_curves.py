@@ -163,6 +163,7 @@ def test_text_beside_a_mark_has_room_and_does_not_cross_the_present(rho, present
     assert low + line.y1 * (high - low) <= label.y
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("rho", [0.02, 0.15, 0.4, 0.9])
 def test_no_upright_line_crosses_a_text(errors, rho):
     mark = figures.Mark(rho, 10.0, "half the error: 4 × ρ")
@@ -183,6 +184,7 @@ def test_no_upright_line_crosses_a_text(errors, rho):
             assert own or is_clear
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("rho", "corner"), [(0.02, "bottom"), (0.4, "top"), (0.9, "top")])
 def test_no_curve_crosses_the_text_of_a_mark(errors, rho, corner):
     mark = figures.Mark(rho, 10.0, "half the error: 4 × ρ")

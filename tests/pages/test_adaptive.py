@@ -97,6 +97,7 @@ def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario
     assert "exact error" not in said
 
 
+@pytest.mark.nightly
 def test_the_plan_page_offers_rehearses_and_hands_over_an_adaptive_plan(app, scenario):
     session = app("plan", scenario).unfold("adaptive plan")
     said = plain(session.texts("markdown"))

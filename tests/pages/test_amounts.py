@@ -1,6 +1,7 @@
 """Amounts through the pages: chosen for a table, planned, and shown beside counts."""
 
 import pandas as pd
+import pytest
 
 import rpexplore as rp
 from rpexplore.scenarios.scenario import Scenario
@@ -23,6 +24,7 @@ def test_an_amount_is_chosen_for_a_table_and_planned(app):
     assert titles == ["sex", "sum of income in EUR by sex"]
 
 
+@pytest.mark.nightly
 def test_sums_and_means_of_a_release_are_shown(app, tmp_path):
     domain = rp.Domain.from_schema({"fields": [INCOME, SEXES]})
     records = pd.DataFrame({"income": [100.0, 300.0] * 500, "sex": ["F", "M"] * 500})

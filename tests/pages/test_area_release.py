@@ -112,6 +112,7 @@ def shown_side_by_side(app, tmp_path):
     return session, output, done
 
 
+@pytest.mark.nightly
 def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     shown_side_by_side(app, tmp_path)
 

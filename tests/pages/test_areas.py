@@ -173,7 +173,12 @@ def test_areas_are_a_part_of_the_scenario(towns, app):
     towns.press("Redo").press("Redo")
     assert towns.scenario.areas is changed
 
-    # A duplicate shares the areas, and both are compared.
+
+@pytest.mark.nightly
+def test_a_duplicate_shares_the_areas_and_both_are_compared(towns, app):
+    show(towns, "Plan")
+    towns.radio(key="area objective").set_value("max").run()
+    changed = towns.scenario.areas
     towns.open("scenarios").press("Duplicate").open("areas")
     assert towns.scenario.areas is changed
     show(towns, "Plan").toggle(key="area uniform").set_value(True).run()

@@ -237,6 +237,7 @@ def test_the_search_is_shown_and_can_be_cancelled(app, with_bases, monkeypatch):
 # ---- the Data page
 
 
+@pytest.mark.nightly
 def test_groups_are_typed_and_survive_edits(app):
     session = app("codebook").unfold("one attribute")
     session.selectbox(key="attribute shown").set_value("sex").run()

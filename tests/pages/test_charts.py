@@ -49,6 +49,7 @@ def test_every_chart_has_a_caption_an_alternative_text_and_its_numbers(app, two,
             assert names == list(two.names)
 
 
+@pytest.mark.nightly
 def test_what_was_worked_out_survives_a_change_of_page(app, two, monkeypatch):
     session = app("tradeoffs", two.current).show("tradeoffs", FRONTIER)
     assert session.get("plotly_chart")

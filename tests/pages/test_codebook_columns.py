@@ -112,6 +112,7 @@ def test_a_long_reading_goes_on_beside_other_pages(app, small, data, slow):
     assert not session.exception
 
 
+@pytest.mark.nightly
 def test_a_reading_cancelled_after_its_last_note_changes_nothing(app, small, data, monkeypatch):
     go_on = threading.Event()
 
@@ -157,6 +158,7 @@ def test_values_come_to_the_codebook_they_were_looked_for_in(app, small, data, s
     assert session.scenario.domain.names == ("age", "sex")
 
 
+@pytest.mark.nightly
 def test_files_without_names_or_that_break_off_change_nothing(app, small, tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("1,2,3\n4,5,6\n")

@@ -65,6 +65,7 @@ def test_one_click_takes_everything(made, small):
     assert not session.code  # until the commands are to be shown
 
 
+@pytest.mark.nightly
 def test_the_commands_on_the_page_are_those_of_the_bundle(made, small):
     session, _ = opened(small.replaced(survey="Ages of the town"))
     session.session_state["commands"] = True
@@ -171,6 +172,7 @@ def test_nothing_is_made_before_it_is_asked_for(monkeypatch, many):
     opened(many)
 
 
+@pytest.mark.nightly
 def test_values_from_records_are_named_and_warned_of(small):
     attribute = rp.Attribute("a*b", rp.Categories(("x", "y")), "values found in the records")
     opened_small, _ = opened(small)

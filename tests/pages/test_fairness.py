@@ -83,6 +83,7 @@ def test_own_weights_make_an_own_plan_beside_unweighted_schemes(app, small):
     assert session.metrics()["Least accurate table"] == f"σ = {largest:.3g}"
 
 
+@pytest.mark.nightly
 def test_own_targets_make_an_own_plan(app, small):
     scenario = small.replaced(loss=rp.MaxVariance(relative_to="target"))
     session = app("fairness", scenario)
@@ -179,6 +180,7 @@ def test_many_tables_do_not_travel_with_the_charts_and_are_points_on_demand(app,
     assert "0 tables." in plain(session.texts("info"))
 
 
+@pytest.mark.nightly
 def test_the_choice_survives_a_change_of_what_is_compared(app, small):
     weighted = small.with_settings([TableSetting(("age",), 9.0)])
     session = app("fairness", weighted)

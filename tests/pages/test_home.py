@@ -48,7 +48,7 @@ def test_cells_become_good_enough_as_the_budget_grows(app):
     assert shares == ["0 %", "73 %", "99.7 %"]
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
 def test_an_example_opens_finished_and_is_a_project_once_it_is_changed(app, example):
     session = app("home")

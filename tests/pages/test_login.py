@@ -128,7 +128,7 @@ def test_an_old_login_is_none(path, provider, monkeypatch, logged):
     assert not logged
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "changed", ["?error=denied&state=x", "?code=x&state=x", "?code=x", "?state=x", ""]
 )

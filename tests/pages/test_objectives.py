@@ -18,6 +18,7 @@ def with_required(small):
     )
 
 
+@pytest.mark.nightly
 def test_every_objective_gives_a_plan_with_the_options_that_were_chosen(app, with_required):
     session = app("plan", with_required)
     for objective, loss in (

@@ -46,7 +46,7 @@ def files(box: str, endings: tuple[str, ...]) -> list[tuple[str, bytes]]:
     return odd if NIGHTLY else random.Random(box).sample(odd, BY_DAY)
 
 
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("box", BOXES)
 def test_an_odd_file_is_refused_and_nothing_is_lost(box, app, complete):
     page, endings, prepare = BOXES[box]
@@ -73,6 +73,7 @@ def links(tmp_path) -> Path:
     return folder
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("page", "field", "name", "prepare"),
     [

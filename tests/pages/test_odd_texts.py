@@ -163,7 +163,7 @@ def by_day() -> set[str]:
     return set({page: scene for scene, (page, *_) in SCENES.items()}.values())
 
 
-@pytest.mark.by_day(4)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "scene",
     [

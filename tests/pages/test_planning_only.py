@@ -131,6 +131,7 @@ def test_what_reads_records_or_ledgers_is_never_imported(shown, tmp_path):
     assert done.stdout.strip() == "[]", done.stderr[-2000:]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -168,6 +168,7 @@ def test_nobody_gets_more_than_a_login_page(path):
     assert "set-cookie" not in answer.headers
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     "path",
     [

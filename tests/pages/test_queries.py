@@ -212,6 +212,7 @@ def test_a_first_list_has_the_usual_target_and_is_none_while_it_cannot_be_read(a
 # ---- presets, builders and files
 
 
+@pytest.mark.nightly
 def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     session = app("queries", listed)
     session.press("From a preset")

@@ -152,6 +152,7 @@ def test_what_is_typed_for_a_release_belongs_to_its_project(app, records, tmp_pa
     assert session.text_input(key="limit").value == "0.5"
 
 
+@pytest.mark.nightly
 def test_a_strange_value_is_on_the_screen_only(app, records, tmp_path, capfd):
     records.write_text(records.read_text().replace("Village", "Secretplace", 1))
     session = set_up(app("release"), records, tmp_path / "out")
@@ -212,6 +213,7 @@ def test_missing_values_are_counted_where_the_curator_says(app, records, tmp_pat
     )
 
 
+@pytest.mark.nightly
 def test_impossible_records_are_refused_until_the_curator_has_them_counted(app, tmp_path):
     sex = rp.Attribute("sex", rp.Categories(("f", "m")))
     age = rp.Attribute("age", rp.Integers(0, 2))

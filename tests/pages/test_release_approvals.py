@@ -22,6 +22,7 @@ def keys(tmp_path) -> Path:
     return with_keys(folder, "alice@x", "bob@x")
 
 
+@pytest.mark.nightly
 def test_a_run_waits_for_the_approvals_that_the_ledger_demands(app, records, keys, tmp_path):
     listed = "".join(f"{name}@x {public(keys / name)}\n" for name in ("alice", "bob"))
     Ledger.beside(records).require_approvals(records, rp.ApprovalDemand(2, listed))

@@ -77,6 +77,7 @@ def test_two_clicks_in_two_tabs_are_one_run(app, records, stopped, tmp_path):
     assert len(Ledger.beside(records).account(records).entries) == 1
 
 
+@pytest.mark.nightly
 def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_path, monkeypatch):
     session = set_up(app("release"), records, tmp_path / "out")
 

@@ -61,6 +61,7 @@ def test_a_budget_limit_is_offered_at_the_first_run_of_records_and_never_later(
     assert "later runs may spend any amount" not in plain(session.texts("markdown"))
 
 
+@pytest.mark.nightly
 def test_a_click_on_an_old_picture_of_the_ledger(app, records, tmp_path):
     old = set_up(app("release"), records, tmp_path / "old")
     open_dialog(old)
@@ -73,6 +74,7 @@ def test_a_click_on_an_old_picture_of_the_ledger(app, records, tmp_path):
     assert "in total ρ = 0.2 (ε = 2.93 at δ = 1e-6) has been spent" in old.success[0].value
 
 
+@pytest.mark.nightly
 def test_folders_and_ledgers_that_cannot_be_used(app, records, tmp_path, monkeypatch):
     shutil.copy(records, tmp_path / "book.sqlite")
     session = set_up(app("release"), records, tmp_path / "out")

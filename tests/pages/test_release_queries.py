@@ -1,6 +1,7 @@
 """The release of a list of queries, without tables, in the app."""
 
 import numpy as np
+import pytest
 
 import rpexplore as rp
 from rpexplore.releases.finished_release import Release
@@ -38,6 +39,7 @@ def test_a_list_of_queries_alone_is_checked_run_and_shown(app, small, tmp_path):
     assert str(output) in plain(session.texts("caption"))
 
 
+@pytest.mark.nightly
 def test_a_stopped_release_of_queries_is_finished_without_further_cost(
     app, small, tmp_path, monkeypatch
 ):

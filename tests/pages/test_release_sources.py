@@ -42,6 +42,7 @@ def test_a_folder_is_released_and_its_ledger_lies_beside_it(app, records, tmp_pa
     assert len(Ledger(tmp_path / "rpexplore-ledger.sqlite").account(folder).entries) == 1
 
 
+@pytest.mark.nightly
 def test_records_of_fixed_width_ask_for_the_codebook_with_their_positions(app, records, tmp_path):
     frame = pd.read_csv(records, dtype=str, keep_default_na=False)
     fixed, codebook = records.with_name("survey.dat"), records.with_name("survey.xml")
@@ -256,6 +257,7 @@ def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):
     assert not any("its noise is drawn" in warning.value for warning in session.warning)
 
 
+@pytest.mark.nightly
 def test_every_example_proposes_its_own_records(app):
     for example in EXAMPLES:
         session = app("release", example.project().current)

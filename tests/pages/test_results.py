@@ -174,6 +174,7 @@ def test_a_release_of_a_query_list_is_opened_with_its_answers(app, tmp_path):
     assert "was changed" in plain(session.texts("error"))
 
 
+@pytest.mark.nightly
 def test_names_are_never_formatting(app, hostile, tmp_path):
     names = hostile.domain.names
     rows = {name: [0, 1, 2] for name in names}

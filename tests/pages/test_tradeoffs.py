@@ -196,6 +196,7 @@ def test_the_frontier_is_drawn_and_a_plan_of_it_applied(tradeoffs, small):
 # ---- what if
 
 
+@pytest.mark.nightly
 def test_what_if_tables_are_added_and_count_more(tradeoffs, small):
     session = tradeoffs(small, WHAT_IF)
     session.segmented_control(key="what_if").set_value("add").run()

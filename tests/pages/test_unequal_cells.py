@@ -81,6 +81,7 @@ def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch):
         assert session.metrics()["Least accurate table"] == f"σ = {rounded(error, 3)}"
 
 
+@pytest.mark.nightly
 def test_the_cells_of_a_table(app, solved):
     session = app("fairness", SCENARIO).show("fairness", CELLS_VIEW)
     tables = session.selectbox(key="cells of")

@@ -59,6 +59,7 @@ def test_weighted_counts_of_a_release_are_shown(app, tmp_path):
         assert "Weights below 0 count as 0, those above 40 as 40" in plain(session.texts("caption"))
 
 
+@pytest.mark.nightly
 def test_areas_beside_weighted_tables_and_sums_in_areas_are_planned(app):
     tree = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
     income = {"name": "income", "type": "number", "bounds": [0, 1000], "decimals": 0}

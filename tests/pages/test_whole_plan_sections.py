@@ -164,6 +164,7 @@ def test_what_one_takes_along_is_judged_by_the_counts_of_areas(app):
     assert "two Parquet files" in plain(session.texts("caption"))
 
 
+@pytest.mark.nightly
 def test_known_totals_of_areas_are_in_forecast_and_report(app, tmp_path, monkeypatch):
     alone = WITH_AREAS.replaced(asks_for_tables=False)
     session = app("areas", alone).show("areas", "Plan")

@@ -240,6 +240,7 @@ def test_weight_and_targets_are_typed_and_shown_in_units(app, small):
     assert grid_of(session).equals(grid)
 
 
+@pytest.mark.nightly
 def test_a_target_of_many_tables_is_in_any_unit_and_errors_stand_beside_it_in_that(app, small):
     session = weights(app("workload", small))
     session.press("Set for all 7 tables")

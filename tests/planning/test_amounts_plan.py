@@ -24,7 +24,6 @@ def domain(minimum: float = 0, maximum: float = 200_000, missing=(), **more: Any
     )
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("limits", [(0, 100), (-100, 0), (-30, 100), (50, 100), (90, 100)])
 @pytest.mark.parametrize(
     ("tables", "missing", "factor"),
@@ -96,7 +95,7 @@ def dense_covariance(plan, table):
     return queries @ np.linalg.inv(information) @ queries.T
 
 
-@pytest.mark.by_day(10)
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize("seed", range(40))
 def test_variances_and_covariances_of_sums_and_counts_are_those_of_dense_matrices(seed):
     plan = random_design(seed)

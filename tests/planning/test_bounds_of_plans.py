@@ -82,7 +82,6 @@ TAMPERED = {
 }
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize(("tamper", "check"), TAMPERED.values(), ids=TAMPERED)
 @pytest.mark.parametrize("plan", KNOWN, indirect=True)
 def test_tampered_claims_are_found(plan, tamper, check):
@@ -95,7 +94,6 @@ def test_tampered_claims_are_found(plan, tamper, check):
         assert check in broken
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 @pytest.mark.parametrize("plan", LIMITED, indirect=True)
 def test_any_dual_weights_prove_no_more_than_is_true(plan, factor):
@@ -158,7 +156,6 @@ OTHERS = [
 ]
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("other", OTHERS, ids=lambda loss: loss["kind"])
 @pytest.mark.parametrize("plan", KNOWN, indirect=True)
 def test_a_plan_is_not_that_of_another_loss(plan, other):

@@ -51,7 +51,6 @@ def test_the_least_sum_is_that_of_all_gaussian_mechanisms(seed):
     assert rp.verify(plan).holds
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("times", [1.02, 1.1, 1.5])
 @pytest.mark.parametrize("seed", range(5))
 def test_targets_first_and_then_the_least_sum(seed, times):

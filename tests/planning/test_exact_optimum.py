@@ -28,6 +28,7 @@ def with_basis(sizes, basis, k):
     return rp.Workload.all_of_order(domain, k).with_bases(dict.fromkeys(names, basis))
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize(("sizes", "basis", "k"), CASES)
 def test_close_to_the_exact_optimum(sizes, basis, k):
     """As root mean squared errors: within 0.6 %, and the same where one table has everything."""

@@ -162,6 +162,7 @@ def test_the_exact_cost_of_an_exchange():
     assert 0 <= cost - 4 < Fraction(1, 10**25)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.kind)
 def test_plans_are_within_the_budget_for_every_move_and_proven_near_the_best(loss):
     rng = np.random.default_rng(3)

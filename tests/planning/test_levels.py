@@ -328,6 +328,7 @@ BY_CELL = (
 )
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("loss", "make"),
     [

@@ -320,7 +320,6 @@ def test_own_matrices_of_any_rank_are_planned_close_to_the_exact_optimum():
     assert max(ratios) <= 1.08
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("loss", [SUM, LARGEST, rp.PNorm(3)], ids=["sum", "largest", "norm"])
 @pytest.mark.parametrize("seed", [3, 8, 10, 15, 19])
 def test_variances_of_own_matrices_of_any_rank_are_those_of_dense_matrices(seed, loss):

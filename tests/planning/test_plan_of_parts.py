@@ -320,7 +320,7 @@ CASES = [
 ]
 
 
-@pytest.mark.by_day(8)
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("records", [None, 2])
 @pytest.mark.parametrize(("kinds", "loss"), CASES, ids=str)
 def test_the_split_is_the_best_of_a_grid_and_its_bound_below_it(kinds, loss, records):

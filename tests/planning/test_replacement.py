@@ -121,6 +121,7 @@ def test_where_not_all_differences_can_be_tried_the_bound_holds():
     assert dearest.found < dearest.bound < 1.5 * dearest.found
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.kind)
 def test_plans_are_within_the_budget_for_every_pair_and_proven_near_the_best(loss):
     rng = np.random.default_rng(3)

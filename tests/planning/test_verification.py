@@ -189,7 +189,6 @@ TAMPERED = {
 }
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize(("tamper", "check"), TAMPERED.values(), ids=TAMPERED)
 def test_tampered_claims_are_found(plan, tamper, check):
     content = content_of(plan.text)

@@ -51,7 +51,7 @@ def test_plans_of_weighted_counts_are_near_the_best_mechanism(limits, missing, u
     assert plan.exact_privacy_cost <= 1
 
 
-@pytest.mark.by_day(6)
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("seed", range(20))
 def test_variances_of_weighted_counts_are_those_of_dense_matrices(seed):
     rng = np.random.default_rng(seed)

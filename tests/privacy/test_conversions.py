@@ -335,6 +335,7 @@ def test_no_test_of_continuous_noise_does_better(rho, false_positive_rate):
     assert bound <= max(2.5 * best_test, 1.5 * false_positive_rate)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("rho", ["1e-6", "0.1", "2"])
 def test_nobody_guesses_better_than_the_bound(rho):
     """The best guess against continuous Gaussian noise, and that of the best of many tests."""

@@ -217,7 +217,6 @@ def test_delta_of_continuous_noise_is_right_and_rounded_up(many_digits):
         assert 0 <= excess < mpmath.mpf("1e-25"), (mu, place, excess)
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("delta", ["1e-300", "1e-9", "1e-6", "0.5", "0.999"])
 @pytest.mark.parametrize("epsilon", ["1e-30", "0.001", "1", "20", "1e4"])
 def test_the_largest_cost_of_continuous_noise_keeps_and_exhausts_it(epsilon, delta):

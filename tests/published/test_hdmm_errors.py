@@ -38,7 +38,7 @@ def root_mean_square(plan: TablePlan, mean_variances: np.ndarray) -> float:
     return float(np.sqrt(np.sum(cells * mean_variances) / np.sum(cells)))
 
 
-@pytest.mark.by_day(4)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("row", PRINTED, ids=lambda row: " ".join(row.values()))
 def test_printed_errors(row):
     plan = planned(row["workload"], row["size"])

@@ -34,7 +34,7 @@ def test_all_rows_are_here():
     assert (len(PREFIX), len(CROSSOVER), len(BOUNDS)) == (12, 10, 3)
 
 
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("row", PREFIX)
 def test_prefix_sums_of_a_survey(row):
     tables = prefix_workload(row["dataset"], row["k"])
@@ -47,7 +47,7 @@ def test_prefix_sums_of_a_survey(row):
         assert plan.exact_privacy_cost <= 1
 
 
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("row", CROSSOVER)
 def test_where_other_mechanisms_were_better(row):
     tables = crossover_workload(row)

@@ -79,6 +79,7 @@ def test_every_table_of_every_area_is_exact_without_noise(parts, monkeypatch, tm
     assert set(seen.values()) == {1}
 
 
+@pytest.mark.by_day(4)
 def test_every_area_and_residual_gets_the_planned_noise_once(parts, monkeypatch):
     calls = []
 

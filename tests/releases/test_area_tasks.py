@@ -82,6 +82,7 @@ def numbers(tasks: Tasks, rows: list[list[dict]]) -> list[np.ndarray]:
     return [np.concatenate(list(pieces)) for pieces in of_tasks]
 
 
+@pytest.mark.by_day(3)
 def test_tasks_measure_what_one_process_does_given_the_same_noise(parts):
     tasks = tasks_of(parts)
     assert len(tasks.shares) == len(parts.areas) - 1 > 0
@@ -95,12 +96,14 @@ def test_tasks_measure_what_one_process_does_given_the_same_noise(parts):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.by_day(2)
 def test_areas_without_anybody_are_measured_too(parts):
     tasks = tasks_of(parts)
     empty = numbers(tasks, made(tasks, []))
     assert [len(found) for found in empty] == [part.n_measured for part in parts.parts[1:]]
 
 
+@pytest.mark.by_day(3)
 def test_no_share_is_lost_or_taken_twice_or_of_other_records(parts):
     tasks = tasks_of(parts)
     rows = made(tasks, RECORDS)

@@ -1,6 +1,7 @@
 """Releases with exact totals in areas: these are exact, and tables of all areas add up to them."""
 
 import json
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,17 @@ WORKLOAD = asked(top=BOTH, region=BOTH, town=SEXES, block=TOTAL)
 FRAME = pd.DataFrame(RECORDS)
 
 
-def plan_with(exact: list, rho: str = "0.1") -> rp.Plan:
-    budget = rp.Budget(rho=rho, neighbours="replace", exact=exact)
-    return rp.Plan.of(plan_areas(WORKLOAD, loss=rp.SumOfVariances(), budget=budget))
-
-
-PLANS = {
-    "areas": plan_with(["area@town"]),
-    "both": plan_with(["area@region", ("sex", "age")]),
-    "replaced": plan_with([]),
+EXACT: dict[str, list] = {
+    "areas": ["area@town"],
+    "both": ["area@region", ("sex", "age")],
+    "replaced": [],
 }
+
+
+@cache
+def plan_with(name: str) -> rp.Plan:
+    budget = rp.Budget(rho="0.1", neighbours="replace", exact=EXACT[name])
+    return rp.Plan.of(plan_areas(WORKLOAD, loss=rp.SumOfVariances(), budget=budget))
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ def sums_of_areas(areas: Any, level: str, *attributes: str) -> list[float]:
 
 
 def test_numbers_of_records_are_exact_and_so_is_what_is_above(data, tmp_path):
-    areas = rp.release(PLANS["areas"], data, tmp_path / "out").part("areas")
+    areas = rp.release(plan_with("areas"), data, tmp_path / "out").part("areas")
     for level, *names in (("all", "sex"), ("region", "sex", "age"), ("town", "sex")):
         assert sums_of_areas(areas, level, *names) == pytest.approx(true_counts(level), abs=1e-8)
     blocks = areas.table("block")
@@ -69,7 +71,7 @@ def test_numbers_of_records_are_exact_and_so_is_what_is_above(data, tmp_path):
 
 def test_tables_of_the_top_area_are_exact(data, tmp_path):
     folder = tmp_path / "out"
-    rp.release(PLANS["both"], data, folder)
+    rp.release(plan_with("both"), data, folder)
     areas = rp.Release.load(folder).part("areas")
     top = areas.table("all", "sex", "age")
     true = FRAME.groupby(["sex", "age"]).size()
@@ -90,7 +92,7 @@ def test_where_records_are_replaced_the_number_of_all_is_exact_and_stays_so_comb
 ):
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
-        areas = rp.release(PLANS["replaced"], data, folder).part("areas")
+        areas = rp.release(plan_with("replaced"), data, folder).part("areas")
         assert sums_of_areas(areas, "all", "sex") == pytest.approx([300], abs=1e-9)
         assert not np.array_equal(sums_of_areas(areas, "region", "sex"), true_counts("region"))
     releases = [rp.Release.load(folder).part("areas") for folder in folders]
@@ -106,7 +108,7 @@ def test_where_records_are_replaced_the_number_of_all_is_exact_and_stays_so_comb
 @pytest.mark.parametrize("make", [whole_area_counts, area_guesses], ids=["whole", "guesses"])
 @pytest.mark.parametrize("name", ["areas", "both"])
 def test_whole_counts_keep_what_is_exact(name, make, data, tmp_path):
-    release = rp.release(PLANS[name], data, tmp_path / "out")
+    release = rp.release(plan_with(name), data, tmp_path / "out")
     whole = make(release, tmp_path / "whole")
     for level in ("all", "region", "town") if name == "areas" else ("all", "region"):
         assert sums_of_areas(whole, level, "sex") == true_counts(level)

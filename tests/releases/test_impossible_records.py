@@ -45,7 +45,6 @@ CASES = {
 }
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("kind", ["tables", "areas", "rounds"])
 @pytest.mark.parametrize("what", CASES)
 def test_impossible_records_are_refused_by_name(what, kind, data, output, forbidden_noise):

@@ -1,5 +1,7 @@
 """Releases of tables in areas with an attribute at several levels."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,6 +30,7 @@ RECORDS["region"] = np.array(["N", "N", "S"])[RECORDS["place"]]
 RECORDS["town"] = np.array(["1", "2", "1"])[RECORDS.pop("place")]
 
 
+@cache
 def planned() -> rp.Plan:
     towns = rp.Workload.of(DOMAIN, [("age@two",), ("sex", "age@odd")])
     regions = rp.Workload.of(DOMAIN, [("age", "sex"), ("age@few",)])

@@ -35,6 +35,7 @@ def test_a_release_of_version_1_is_refused_with_the_version_that_reads_it(kind, 
         )
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("version", [3, "2", None, 1.0])
 def test_a_release_of_another_version_is_refused(version, data, output):
     release(PLAN, data, output)

@@ -144,6 +144,7 @@ def stopped(data, output, monkeypatch) -> Path:
     return output.parent / ".release.unfinished"
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("what", ["nothing", "records", "options", "numbers", "shorter", "parts"])
 def test_only_what_was_drawn_of_the_same_records_is_kept(what, stopped, data, output, monkeypatch):
     n_measured = sum(part.n_measured for part in TableSteps(PLAN).parts)

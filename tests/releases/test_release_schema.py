@@ -90,7 +90,6 @@ def test_a_manifest_with_approvals_is_valid(done, tmp_path):
     assert list(VALIDATOR.iter_errors(approved.manifest)) == []
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("value", [None, 3, -1, "x", [], {}, [1]], ids=repr)
 @pytest.mark.parametrize("key", [*SCHEMA["properties"], "another"])
 def test_what_the_schema_refuses_is_refused(key, value, small, tmp_path):

@@ -119,7 +119,7 @@ NOISE = {
 }
 
 
-@pytest.mark.by_day(7)
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("kind", "function", "nth", "charged"),
     [
@@ -192,7 +192,7 @@ def test_a_run_that_was_booked_before_a_note_is_not_the_run_of_the_note(kind, da
         assert booked_run(output) == found
 
 
-@pytest.mark.by_day(5)
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("kind", "function", "nth"),
     [

@@ -285,6 +285,7 @@ def test_all_four_parts_killed_at_any_line_keep_what_they_had_drawn(data, tmp_pa
     assert came == {"kept False", "kept True", "drawn"}
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("function", ["select", "measure"])
 def test_a_run_killed_in_its_rounds_draws_no_part_again(function, data, output, monkeypatch):
     path = data.parent.parent / "plan.json"

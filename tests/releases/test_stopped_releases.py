@@ -37,7 +37,7 @@ def test_a_run_is_on_disk_before_the_first_noise(planned, data, output, monkeypa
     assert [run.state for run in runs(data)] == ["finished"]
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
 @pytest.mark.parametrize(
     "where",
@@ -108,6 +108,7 @@ release(Plan.load(sys.argv[1]), sys.argv[2], sys.argv[3])
 """
 
 
+@pytest.mark.nightly
 def test_a_killed_run_stays_charged_and_leaves_nothing_that_looks_finished(data, output, tmp_path):
     PLAN.save(tmp_path / "plan.json")
     arguments = [str(tmp_path / "plan.json"), str(data), str(output)]

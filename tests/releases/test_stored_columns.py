@@ -74,7 +74,6 @@ FILES = [
 ]
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize(
     "change",
     [

@@ -27,7 +27,6 @@ def test_a_release_can_be_loaded(done, copy):
     assert loaded.counts("letter").equals(done.counts("letter"))
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize(
     "name", ["tables/0001_letter.csv", "plan.json", "README.md", "residuals.parquet"]
 )

@@ -60,6 +60,7 @@ def test_basis_choices_of_absent_tables_are_left_out():
     assert recipe.basis_choices == [BasisChoice("age", rp.Prefix(), (("age",),))]
 
 
+@pytest.mark.by_day(9)
 def test_the_csv_of_accuracy_is_read_back_exactly(plan):
     read = workload_from_csv(plan.workload.domain, csv_of_accuracy(plan), "tables.csv")
     for name in ("members", "weights", "targets"):

@@ -94,6 +94,7 @@ def test_the_first_page_lists_the_attributes_in_use_only():
     assert "tables over 3 attributes with noise" in made.subtitle
 
 
+@pytest.mark.nightly
 def test_a_survey_and_a_scenario_of_one_name_are_named_once():
     made = report(plan_of("groups"), survey="Ages", name="Ages ")
     assert (made.title, made.head) == ("Ages", "Ages")
@@ -328,6 +329,7 @@ def test_all_tables_are_a_download_that_can_be_planned_again(groups):
     assert errors == pytest.approx(plan.standard_errors[rows], rel=1e-12)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("order", [0, 1])
 def test_the_smallest_plans_have_reports(order):
     plan = plan_tables(
@@ -339,6 +341,7 @@ def test_the_smallest_plans_have_reports(order):
     assert f"{order + 1} table" in text
 
 
+@pytest.mark.nightly
 def test_a_table_of_very_many_cells_has_a_report():
     domain = rp.Domain.from_sizes(dict.fromkeys("abcdef", 10**6))
     workload = rp.Workload.of(domain, ["a", tuple("abcdef")])

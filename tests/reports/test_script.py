@@ -119,6 +119,7 @@ def test_a_script_has_the_pilot_of_its_plan(tmp_path):
     assert made_by(path).text == piloted.text
 
 
+@pytest.mark.nightly
 def test_a_script_runs_by_itself(tmp_path):
     plan, path = exported(tmp_path, "hostile")
     done = subprocess.run(

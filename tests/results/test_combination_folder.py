@@ -295,7 +295,6 @@ def test_more_than_100_small_tables_are_in_one_file(tmp_path, monkeypatch):
 FILES = ("tables/0000_age.csv", "estimates.json", "contributions.parquet", "README.md")
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("how", DAMAGES)
 def test_a_changed_file_is_found(name, how, copy):

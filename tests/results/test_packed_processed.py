@@ -65,6 +65,7 @@ def nonnegative(released, tmp_path_factory):
     return postprocess(released, folder, method="nonnegative").folder
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_tables_are_those_of_single_files(released, tmp_path, way):
     for name, apart in (("packed", False), ("apart", True)):

@@ -192,6 +192,7 @@ def test_rows_that_no_record_can_be_in_are_0_and_tables_agree(
     assert "2 impossible combinations: age=0..1 sex=f; sex=m value_is=b,c." in readme
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(("method", "rounded"), WAYS)
 def test_values_are_what_the_label_says(pure, tmp_path, method, rounded):
     manifest = postprocess(pure, tmp_path / "out", method=method, rounded=rounded).manifest

@@ -334,6 +334,7 @@ def test_errors_of_attributes_that_no_table_holds_together_are_refused():
         smooth.standard_errors((0, 2))
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("sigma_squared", [4.0, 400.0])
 def test_where_pairs_explain_nothing_tables_fall_back_on_what_was_measured(sigma_squared):
     errors = []
@@ -403,6 +404,7 @@ def test_tables_of_few_large_cells_are_no_farther_from_the_truth_than_unbiased_o
     assert np.max(ours / unbiased) <= 1.05
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("generalised", [set(), {1}])
 def test_errors_of_what_is_kept_are_those_of_unbiased_tables(generalised):
     sizes, family = (2, 4), closed((0, 1))
@@ -421,6 +423,7 @@ def test_errors_of_what_is_kept_are_those_of_unbiased_tables(generalised):
         np.testing.assert_allclose(found, exact, rtol=0.12)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("generalised", [set(), {0, 1}])
 def test_errors_are_at_most_those_of_unbiased_tables_or_the_distance_from_them(generalised):
     sizes = (4, 7, 3)

@@ -115,7 +115,7 @@ def check(source: rp.DatabaseSource, records: pa.Table, tables, **options) -> No
         np.testing.assert_array_equal(counts.counts(table), same.counts(table))
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("tables", [TABLES, SETS, pytest.param([(2,)], marks=pytest.mark.nightly)])
 def test_counts_are_those_of_the_same_records_in_memory(tables, stored):
     records = people(300)

@@ -26,7 +26,6 @@ def kept(records: pa.Table, most: int) -> pa.Table:
     return pa.Table.from_pylist(rows, records.schema)
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_the_first_records_of_each_person(most, store):
     records = people(400)
@@ -75,7 +74,6 @@ def test_ids_that_a_collation_takes_for_one_are_two_persons(postgres, stream):
 
 
 @two_stores
-@pytest.mark.by_day
 @pytest.mark.parametrize("nobody", [None, ""])
 def test_records_of_nobody_are_refused(nobody, store):
     records = people(9)

@@ -219,7 +219,7 @@ def differs(source: DatabaseSource, before: object) -> bool:
     return source.fingerprint() != before
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "change",
     [

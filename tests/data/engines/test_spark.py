@@ -97,6 +97,7 @@ def test_what_cannot_be_read_is_refused_in_words_of_ours(function, more):
         list(function([batch], request(), *more))
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "module", ["data.engines.spark_worker", "releases.area_measurement"], ids=["count", "measure"]
 )

@@ -53,7 +53,6 @@ RECORDS = {
 }
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("name", ["survey", "c.json", "c.csv", "c.xml", "c.hrc", "c.txt"])
 @pytest.mark.parametrize("kind", RECORDS)
 def test_records_are_refused_whatever_their_name(kind, name):

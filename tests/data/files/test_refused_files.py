@@ -223,6 +223,7 @@ def test_a_gzip_file_of_many_members_is_read_to_its_end(tmp_path):
     assert records.n_records == 300_002
 
 
+@pytest.mark.by_day(8)
 @pytest.mark.parametrize(
     ("names", "content"),
     [

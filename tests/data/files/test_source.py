@@ -221,6 +221,7 @@ def note_progress(progress: list[tuple[str, float]], doing: str, share: float) -
     progress.append((doing, share))
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("form", FORMS)
 def test_progress_grows_to_one(form, tmp_path):
     path = write_folder(tmp_path / "data", SOME * 5, form)

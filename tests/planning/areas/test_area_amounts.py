@@ -87,6 +87,7 @@ def queries_of(plan: AreaPlan, table: int, within: np.ndarray) -> np.ndarray:
     return rows
 
 
+@pytest.mark.by_day(2)
 def test_standard_errors_and_covariances_are_those_of_everything_that_is_measured(plan):
     covariance = np.linalg.pinv(gram_of(plan), rcond=1e-11, hermitian=True)
     parts, tables = AreaParts(plan), plan.workload.tables

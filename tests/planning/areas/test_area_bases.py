@@ -60,6 +60,7 @@ def gram_of(plan: AreaPlan) -> np.ndarray:
     return gram
 
 
+@pytest.mark.by_day(2)
 def test_cost_loss_and_standard_errors_are_those_of_everything_that_is_measured(plan):
     gram = gram_of(plan)
     cost = float(plan.exact_privacy_cost)

@@ -227,7 +227,6 @@ def test_data_cube_merges_small_tables():
     np.testing.assert_allclose(np.exp(found.mean), wanted, rtol=1e-9)
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("baseline", BASELINES, ids=lambda baseline: baseline.name)
 @pytest.mark.parametrize("tables", [MARGINALS, MIXED], ids=["marginals", "mixed"])
 @pytest.mark.parametrize("loss", [SUM, LARGEST], ids=["sum", "largest"])

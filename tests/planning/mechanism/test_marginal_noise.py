@@ -60,7 +60,6 @@ def check_against_dense(plan, seed=0):
         )
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize(("sizes", "tables"), EDGES)
 @pytest.mark.parametrize("loss", [rp.SumOfVariances("cells"), rp.MaxVariance()])
 def test_edges_against_dense_matrices(sizes, tables, loss):

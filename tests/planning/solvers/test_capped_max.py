@@ -125,7 +125,6 @@ def test_caps_that_are_not_in_the_way_change_nothing():
     assert solution.dual_weights[2] * caps[2] <= 1e-6 * solution.lower_bound
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("slack", [1.01, 1.3, 4.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_where_cells_differ_the_least_accurate_one_counts(seed, slack):

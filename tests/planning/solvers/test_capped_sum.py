@@ -174,7 +174,6 @@ def test_the_total_alone_and_attributes_of_a_single_value(sizes, slack):
     check(solution, workload, caps, weights, cost)
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("slack", [1.01, 1.3, 4.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_where_cells_differ_caps_hold_for_the_least_accurate_one(seed, slack):

@@ -217,6 +217,7 @@ def demanding():
     yield "coefficients far apart", 10 ** rng.uniform(-3, 3, (20, 12)), np.ones(20)
 
 
+@pytest.mark.by_day(7)
 @pytest.mark.parametrize(
     ("queries", "targets"), [pytest.param(*case, id=name) for name, *case in demanding()]
 )

@@ -20,7 +20,6 @@ def value(weighted, costs, fixed, y):
     return np.sum(np.sqrt(costs * (fixed + weighted.T @ y)))
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("level", [0.0, 0.2])
 def test_it_equals_the_convex_optimum(seed, level):

@@ -107,7 +107,6 @@ def convex_optimum_of_mix(workload, fixed, weights, privacy_cost):
     return problem.value / scale
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("share", [0.003, 0.1, 0.5, 0.97])
 @pytest.mark.parametrize("seed", range(6))
 def test_with_fixed_weights_it_equals_the_convex_optimum(seed, share):

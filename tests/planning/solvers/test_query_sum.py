@@ -38,7 +38,6 @@ def cases():
     yield "cells not asked", np.kron(prefix(3), [[0, 1]]), np.ones(3)
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("average", [0.02, 0.5, 1.0])
 @pytest.mark.parametrize(
     ("queries", "targets"), [pytest.param(*each, id=name) for name, *each in cases()]

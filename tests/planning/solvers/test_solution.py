@@ -13,7 +13,6 @@ from tests.support.oracles import convex_optimum, noise_of_cost, random_workload
 from tests.support.strategies import workloads
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("weighting", ["equal", "cells", "sqrt"])
 def test_equals_convex_optimum(seed, weighting):

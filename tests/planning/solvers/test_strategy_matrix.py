@@ -92,7 +92,6 @@ def solved_by_cvxpy(queries, reference):
     return float(np.sqrt(cast(float, problem.value)))
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("queries", [prefix(4), ranges(5), prefix(6), own(4), np.eye(5)])
 @pytest.mark.parametrize("even", [True, False])
 def test_the_matrix_is_as_good_as_an_independent_solver_finds(queries, even):

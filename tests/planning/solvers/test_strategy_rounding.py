@@ -45,7 +45,7 @@ def loss(integers, measuring, gram):
     return worth(root, inverse[:, 0])[0] / worth(measuring.root, measuring.reference)[0] - 1
 
 
-@pytest.mark.by_day(9)
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("name", "n", "bits", "most"),
     [

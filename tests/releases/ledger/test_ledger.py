@@ -386,7 +386,6 @@ def test_what_is_no_ledger_is_refused(how, booked, in_file, data):
         assert before == (None if path.is_dir() else path.read_bytes())
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize(
     ("kind", "changed"),
     [
@@ -446,7 +445,6 @@ TAMPERED = {
 }
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("how", TAMPERED)
 def test_what_somebody_else_has_changed_is_refused(how, ledger, data, request):
     ledger.set_limit(data, Fraction(5))

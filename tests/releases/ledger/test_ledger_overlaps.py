@@ -96,7 +96,6 @@ def test_a_run_booked_elsewhere_is_known_beside_the_data(folder, tmp_path):
     release(PLAN, folder / "two.csv", tmp_path / "other", ledger=None)
 
 
-@pytest.mark.by_day
 @pytest.mark.parametrize("pattern", ["one.csv", "*.csv"])
 @pytest.mark.parametrize("file_first", [False, True])
 def test_a_file_and_a_view_of_duckdb_that_reads_it(pattern, file_first, folder, tmp_path):

@@ -13,7 +13,6 @@ from rpexplore.results.estimates.area_guesses import CellNoise
 from rpexplore.results.synthetic.area_records import AreaRecords
 from tests.releases.test_levels_in_areas import DOMAIN, RECORDS, TREE, no_noise, planned  # noqa: F401
 
-PLAN = planned().part("areas")
 AGES = np.arange(8)
 OF_AGE = {  # the group of each age, at every level
     "age@few": np.array([0, 0, 1, 2, 2, 2, 3, 3]),
@@ -32,7 +31,7 @@ def of_records():
 
 
 def test_cells_have_an_axis_for_each_level_and_every_table_is_a_margin():
-    cells = cells_of(PLAN)
+    cells = cells_of(planned().part("areas"))
     (levels,) = cells.levels
     # 0-2 and 3-7; then 0-2, 3, 4-7; then few; then single ages: two children of one at most.
     assert levels.sizes == (2, 2, 2, 2)
@@ -57,7 +56,8 @@ def test_cells_have_an_axis_for_each_level_and_every_table_is_a_margin():
 
 def dense_covariance(noise, group, attributes):
     """Of the answers to a table's cells, from the covariance of pairs of product queries."""
-    domain, closure = PLAN.domain, PLAN.closure
+    plan = planned().part("areas")
+    domain, closure = plan.domain, plan.closure
     sigma_squared = dict(zip(noise.of, noise.below[:, group].tolist(), strict=True))
     of_table = MarginalNoise(domain, attributes, closure.strategies, sigma_squared, closure.trees)
     shape = [domain.attributes[index].size for index in attributes]
@@ -69,9 +69,10 @@ def dense_covariance(noise, group, attributes):
 
 
 def test_the_information_in_answers_is_the_inverse_of_their_covariance():
-    cells = cells_of(PLAN)
-    noise = CellNoise.of_plan(PLAN, cells, 1)
-    group = int(PLAN.groups.of_area[1])
+    plan = planned().part("areas")
+    cells = cells_of(plan)
+    noise = CellNoise.of_plan(plan, cells, 1)
+    group = int(plan.groups.of_area[1])
     possible = np.flatnonzero(cells.possible)
     ages, sexes = cells.values_of(0, possible, (0, 1))
     covariance = dense_covariance(noise, group, (0, 1))
@@ -143,8 +144,9 @@ def test_whole_counts_agree_across_levels_and_areas_and_records_have_them(make, 
 
 def test_errors_of_best_guesses_are_forecast_at_every_level():
     expected = rp.ExpectedCounts(("age",), (tuple(map(str, AGES)),), (40.0,) * 8)
-    errors = guess_errors_by_level(PLAN, expected).set_index("level")
-    accuracy = PLAN.accuracy()
+    plan = planned().part("areas")
+    errors = guess_errors_by_level(plan, expected).set_index("level")
+    accuracy = plan.accuracy()
     stated = accuracy.loc[accuracy["level"] == "all", "standard_error"]
     assert errors["unbiased"]["all"] == pytest.approx(np.sqrt(np.mean(stated**2)), rel=1e-6)
     assert np.all(errors["alike"] > 0)

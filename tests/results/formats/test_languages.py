@@ -190,6 +190,7 @@ def test_what_is_not_translated_is_refused(sources, tmp_path):
         assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize(
     ("unit", "words"),
     [

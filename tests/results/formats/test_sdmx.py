@@ -93,7 +93,7 @@ def test_the_dataflow_says_what_is_guaranteed(exported):
     assert exported.results.guarantee in dataflow.description
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("kind", ["released", "smooth", "whole"])  # the last adds up by moves
 def test_a_key_that_is_there_twice_in_the_whole_cube_is_one_cell(exports, kind):
     figures: dict[str, list[float]] = {}

@@ -141,6 +141,7 @@ def test_possible_records_are_found_where_a_draw_hardly_finds_any():
     assert not records(PairTargets(tuple(full), {}), 50, never).any()
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("shape", "pairs", "n"),
     [

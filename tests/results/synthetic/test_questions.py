@@ -80,7 +80,7 @@ def test_what_a_table_holds_is_answered_from_it(questions, released):
     assert questions._model is None  # nothing was fitted for it
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     ("text", "cells"),
     [
