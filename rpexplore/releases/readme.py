@@ -56,6 +56,8 @@ def table_readme(
     workload = plan.workload
     large = large_tables.are_large(workload)
     shown = packed if len(packed) else np.arange(len(workload))
+    if not np.all(large[shown]):
+        shown = shown[~large[shown]]
     largest = shown[workload.orders[shown] == workload.orders[shown].max()]
     residuals = list(residual_files)
     example = int(largest[np.argmin(workload.cells[largest])])

@@ -3,12 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Budget, Domain, Integers, SumOfVariances, Workload
+from rpexplore.data.files.source import source_of
 from rpexplore.data.source import SparseTable
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan_tables
@@ -17,7 +20,9 @@ from rpexplore.releases.large_tables import MAX_TABLE_CELLS
 from rpexplore.releases.measurement import check_measurable
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.unbiased import Estimates
 from rpexplore.workload.bases import Prefix
+from tests.data.engines.servers import in_duckdb
 
 DOMAIN = Domain.from_sizes({"one": 1, "a": 13, "b": 5, "c": 4, "d": 3, "e": 6})
 WORKLOAD = Workload.of(
@@ -92,6 +97,7 @@ def test_slices_are_those_of_the_whole_bit_by_bit(data, tmp_path, monkeypatch, n
             lambda: sliced.table("one", "a", "b", "c", "d"),
             lambda: sliced.counts("a", "b", "c", "d"),
             lambda: sliced.measured(range(len(PLAN.closure))),
+            lambda: Estimates.of_tables(sliced),
         ):
             with pytest.raises(ReleaseError, match="780 cells, and at most 270 can be read"):
                 read()
@@ -109,6 +115,20 @@ def test_a_run_that_is_stopped_while_it_writes_a_large_table_is_finished(
     rows = pq.read_table(finished.folder / f"tables/{LARGE:04d}_one_a_b_c_d.parquet")
     assert len(rows) == 780
     assert rows["value"].to_numpy().sum() == pytest.approx(finished.answer("a", where={}).value)
+
+
+def test_an_engine_counts_a_large_table_sparsely(data, tmp_path, monkeypatch):
+    monkeypatch.setattr("rpexplore.data.source.MOST_DENSE", 300)
+    monkeypatch.setattr("rpexplore.data.counting._BLOCK_CELLS", 100)
+    records = pyarrow.csv.read_csv(data).cast(
+        pa.schema([(name, "string") for name in DOMAIN.names])
+    )
+    whole = tuple(range(len(DOMAIN)))
+    counts = in_duckdb(records, tmp_path / "records.duckdb").count(DOMAIN, [whole[:5], whole[4:]])
+    assert isinstance(counts.tables[whole[:5]], SparseTable)
+    of_file = source_of(data).count(DOMAIN, [whole])
+    for table in (whole[:5], (1, 3), (4,), (4, 5)):
+        assert np.array_equal(counts.counts(table), of_file.counts(table))
 
 
 def planned(*sizes, **of_domain):
