@@ -22,7 +22,15 @@ from rpexplore.data.amounts import (
 from rpexplore.data.areas import AreaCoder, AreaCuts
 from rpexplore.data.coding import Coder, Declared, Faults, Takers, coders
 from rpexplore.data.persons import differing_codes, kept_records
-from rpexplore.data.source import COUNTING, Counts, PersonRule, Source, holding_sets
+from rpexplore.data.source import (
+    COUNTING,
+    Counts,
+    PersonRule,
+    Source,
+    SparseTable,
+    holding_sets,
+    no_counts,
+)
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import AttributeIndices, Domain
@@ -136,6 +144,7 @@ class BatchSource(Source):
                     tables,
                     sizes,
                     ranges=ranges,
+                    may_be_sparse=areas is None and atoms is None,
                     on_progress=part_of_progress(on_progress, start, 1.0),
                 )
         if self.fingerprint() != before:
@@ -446,6 +455,7 @@ def _without_axis(counts: np.ndarray, axis: int) -> np.ndarray:
 # records are read. Memory, beyond the programme itself:
 #
 # - the counts of the maximal tables: 4 bytes a cell, 8 from 2^32 records on, and 8 with an amount;
+#   of a table of more than `MOST_DENSE` cells without an amount 12 bytes a cell with a record;
 # - the gathered records, as category indices: at most 32 MB, or 2^16 records where these are more;
 #   of each attribute of amounts 16 bytes a record more;
 # - one batch as it was read: at most 2^22 values of all columns, usually far less than 32 MB;
@@ -475,13 +485,15 @@ def counts_of(
     *,
     on_progress: Progress,
     ranges: Mapping[int, int] | None = None,
+    may_be_sparse: bool = False,
 ) -> Counts:
     """Exact counts from which the marginals on all these sets of attributes follow.
 
     batches: codes of the attributes of the tables, the number of records, and the share of all
     records that have come by then. sizes: of all attributes of the domain. ranges: of `Counts`.
+    may_be_sparse: whether very large tables may be `SparseTable`s.
     """
-    tally = _Tally(maximal(tables), sizes, ranges or {})
+    tally = _Tally(maximal(tables), sizes, ranges or {}, may_be_sparse=may_be_sparse)
     start = 0.0
     for gathered, n_records, share in gather(batches):
         tally.add(gathered, n_records, part_of_progress(on_progress, start, share))
@@ -518,12 +530,18 @@ class _Tally:
         tables: Sequence[AttributeIndices],
         sizes: Sequence[int],
         ranges: Mapping[int, int],
+        *,
+        may_be_sparse: bool,
     ) -> None:
         self._sizes, self._ranges = sizes, ranges
-        self.tables: dict[AttributeIndices, np.ndarray] = {
-            table: np.zeros(self._shape(table), np.int64 if amounts_in(table, ranges) else _NARROW)
-            for table in tables
-        }
+        self.tables: dict[AttributeIndices, np.ndarray | SparseTable] = {}
+        for table in tables:
+            has_amounts = bool(amounts_in(table, ranges))
+            self.tables[table] = no_counts(
+                self._shape(table),
+                may_be_sparse=may_be_sparse and not has_amounts,
+                dtype=np.int64 if has_amounts else _NARROW,
+            )
         self.n_records = 0
         self._blocks: list[Block] = []
 
@@ -539,7 +557,7 @@ class _Tally:
             self._blocks = blocks_by_amount(list(self.tables), self._sizes, room, self._ranges)
         if self.n_records <= np.iinfo(_NARROW).max < self.n_records + n_records:
             for table, counts in self.tables.items():
-                if counts.dtype == _NARROW:
+                if isinstance(counts, np.ndarray) and counts.dtype == _NARROW:
                     self.tables[table] = counts.astype(_WIDE)
         self.n_records += n_records
         codes, steps = split_codes(codes, self._sizes, self._ranges)
@@ -572,13 +590,16 @@ class _Tally:
         behind = cells_behind(block.attribute_indices, held, self._sizes)
         if n_cells > _BLOCK_CELLS:
             # Much larger than the cache: counts go in by the order of their cells.
-            table = self.tables[block.attribute_indices].reshape(-1)
+            table = self.tables[block.attribute_indices]
             start = 0
             for flat in _cell_indices(columns, n_records, _SORTED_PIECE):
                 of_piece = {some: one[start : start + len(flat)] for some, one in of_held.items()}
                 cells, times = counts_with_amounts(flat, of_piece, self._ranges, behind)
                 start += len(flat)
-                table[cells] += times.astype(table.dtype)
+                if isinstance(table, SparseTable):
+                    table.add(cells, times)
+                else:
+                    table.reshape(-1)[cells] += times.astype(table.dtype)
             return
         counts: np.ndarray | None = None
         sums = {some: np.zeros(n_cells, dtype=np.int64) for some in of_held}
@@ -602,6 +623,7 @@ class _Tally:
             counts = counts.astype(np.min_scalar_type(n_records))
         for table, of_table in summed_tables(block, counts.reshape(shape)):
             own = self.tables[table]
+            assert isinstance(own, np.ndarray)  # blocks of several tables are small
             np.add(own, of_table, out=own, casting="unsafe")
 
     def _shape(self, attribute_indices: AttributeIndices) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from math import prod
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from unicodedata import normalize
@@ -25,6 +26,97 @@ if TYPE_CHECKING:
 
 # ---- Counts: exact marginals of the records, which is all that a release needs of them.
 
+MOST_DENSE = 50_000_000
+"""Cells of a table up to which all its counts are kept, and not only those above 0."""
+
+
+class SparseTable:
+    """The exact counts of a table of very many cells: only those above 0. Private.
+
+    Takes 12 bytes for each cell with a record (16 from 2³² cells on), whatever the cells.
+
+    Args:
+        shape: How many values the table has along each axis.
+    """
+
+    dtype = np.dtype(np.int64)
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        self.shape = tuple(shape)
+        self._type = np.min_scalar_type(max(self.size - 1, 1 << 16))
+        self._runs: list[tuple[np.ndarray, np.ndarray]] = []  # ascending cells, and their counts
+
+    @property
+    def size(self) -> int:
+        """How many cells the table has."""
+        return prod(self.shape)
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers of 4 bytes are in memory, about."""
+        return 3 * sum(len(cells) for cells, _ in self._runs)
+
+    def add(self, cells: np.ndarray, times: np.ndarray) -> None:
+        """Count more records: cells row-major, ascending, each once, int64[k]; times int64[k]."""
+        self._runs.append((cells.astype(self._type), times.astype(np.int64)))
+        # Each run is at least twice as long as the next: n cells are merged log(n) times at most.
+        while len(self._runs) > 1 and len(self._runs[-2][0]) < 2 * len(self._runs[-1][0]):
+            self._merge_last()
+
+    def sum(
+        self, axis: Sequence[int] | None = None, dtype: Any = None, *, rows: range | None = None
+    ) -> np.ndarray:
+        """The sum along these axes, of all by default: int64; rows: of these along the first axis.
+
+        dtype: for NumPy's sake
+        """
+        while len(self._runs) > 1:
+            self._merge_last()
+        left = range(len(self.shape)) if axis is None else axis
+        kept = [place for place in range(len(self.shape)) if place not in left]
+        begin, shape = 0, list(self.shape)
+        cells, times = self._runs[0] if self._runs else (np.empty(0, self._type),) * 2
+        if rows is not None:
+            behind = prod(shape[1:])
+            begin, shape[0] = rows.start * behind, len(rows)
+            some = slice(*np.searchsorted(cells, [begin, rows.stop * behind]).tolist())
+            cells, times = cells[some], times[some]
+        sums = np.zeros([shape[place] for place in kept], dtype=np.int64)
+        for start in range(0, len(cells), _CELLS_AT_ONCE):
+            some = slice(start, start + _CELLS_AT_ONCE)
+            cell = cells[some].astype(np.int64) - begin
+            flat = np.zeros_like(cell)
+            for place in kept:
+                index = cell // prod(shape[place + 1 :])
+                index %= shape[place]
+                flat = flat * shape[place] + index
+            np.add.at(sums.reshape(-1), flat, times[some])
+        return sums
+
+    def astype(self, dtype: Any) -> np.ndarray:
+        """All counts, one axis an attribute."""
+        return self.sum(()).astype(dtype, copy=False)
+
+    def _merge_last(self) -> None:
+        (cells, times), (more, of_more) = self._runs[-2:]
+        cells, times = np.concatenate([cells, more]), np.concatenate([times, of_more])
+        order = np.argsort(cells, kind="stable")
+        cells, times = cells[order], times[order]
+        begins = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
+        self._runs[-2:] = [(cells[begins], np.add.reduceat(times, begins))]
+
+
+_CELLS_AT_ONCE = 1 << 20  # of a sparse table
+
+
+def no_counts(
+    shape: Sequence[int], *, may_be_sparse: bool, dtype: Any = np.uint32
+) -> np.ndarray | SparseTable:
+    """The counts of a table before any record."""
+    if may_be_sparse and prod(shape) > MOST_DENSE:
+        return SparseTable(shape)
+    return np.zeros(shape, dtype)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts:
@@ -32,6 +124,7 @@ class Counts:
 
     tables     ascending attribute indices -> integers of any width, one axis an attribute; where
                the key is (), an array of no axes. Those on a subset of a key follow by summing.
+               Of tables of more than `MOST_DENSE` cells perhaps a `SparseTable`.
     n_records  how many records were counted
     taken      what of attributes was missing or not in the codebook and taken by a category:
                attribute, which of the two, how many, and the label of the category
@@ -41,7 +134,7 @@ class Counts:
     Neither repr nor errors show anything of it.
     """
 
-    tables: Mapping[tuple[int, ...], np.ndarray] = field(repr=False)
+    tables: Mapping[tuple[int, ...], np.ndarray | SparseTable] = field(repr=False)
     n_records: int = field(repr=False)
     taken: tuple[tuple[str, str, int, str], ...] = field(default=(), repr=False)
     ranges: Mapping[int, int] = field(default_factory=dict, repr=False)
@@ -57,20 +150,43 @@ class Counts:
             return np.array(self.n_records, dtype=np.int64)
         if wanted in self.tables:
             return self.tables[wanted].astype(np.int64)
-        holding = reduce(int.__and__, (self._tables_with.get(index, 0) for index in wanted))
-        if not holding:
-            raise KeyError(wanted)
-        table = self._by_size[(holding & -holding).bit_length() - 1]
+        table = self._smallest_with(wanted)
         left = tuple(axis for axis, index in enumerate(table) if index not in wanted)
         counts = self.tables[table].sum(axis=left, dtype=np.int64)
         for axis in left:
             counts //= self.ranges.get(table[axis], 1)  # without a rest
         return counts
 
+    def slice(self, attribute_indices: Sequence[int], rows: range) -> np.ndarray:
+        """`counts` of some values of the first of these attributes: int64; amounts in none."""
+        wanted = tuple(attribute_indices)
+        table = self._smallest_with(wanted)
+        place = table.index(wanted[0])
+        counts = self.tables[table]
+        if prod(counts.shape[:place]) > 1:
+            return self.counts(wanted)[rows.start : rows.stop]
+        left = [axis for axis, index in enumerate(table) if index not in wanted]
+        if isinstance(counts, SparseTable):
+            if place:  # behind attributes of one value
+                return self.counts(wanted)[rows.start : rows.stop]
+            return counts.sum(left, rows=rows)
+        some = (*(slice(None),) * place, slice(rows.start, rows.stop))
+        return counts[some].sum(axis=tuple(left), dtype=np.int64)
+
+    def _smallest_with(self, wanted: tuple[int, ...]) -> tuple[int, ...]:
+        """The smallest table that holds these attributes; raises `KeyError` if none does."""
+        holding = reduce(int.__and__, (self._tables_with.get(index, 0) for index in wanted))
+        if not holding:
+            raise KeyError(wanted)
+        return self._by_size[(holding & -holding).bit_length() - 1]
+
     @property
     def n_cells(self) -> int:
         """How many numbers are in memory."""
-        return sum(table.size for table in self.tables.values())
+        return sum(
+            table.n_numbers if isinstance(table, SparseTable) else table.size
+            for table in self.tables.values()
+        )
 
     @cached_property
     def _by_size(self) -> list[tuple[int, ...]]:

@@ -26,8 +26,8 @@ from rpexplore.planning.mechanism.reconstruction import (
     residuals_within,
 )
 from rpexplore.releases.area_parts import AreaParts, Columns
+from rpexplore.releases.large_tables import MAX_TABLE_CELLS
 from rpexplore.releases.measurement import (
-    MAX_TABLE_CELLS,
     largest_entries,
     measured_shape,
     or_fewer_steps,

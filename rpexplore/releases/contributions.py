@@ -6,6 +6,7 @@ axis: what is done to one is done to a stack of them.
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +20,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     query_matrices,
 )
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.releases.large_tables import SlicedTable
 from rpexplore.releases.measurement_file import MeasuredFile
 from rpexplore.workload.table_text import QueryMatrix
 
@@ -61,6 +63,19 @@ class Contributions:
                 if len(self._stacks) > _STACKS_KEPT:
                     self._stacks.popitem(last=False)
             return self._stacks[stack][table - first]
+
+    def slices(self, table: int) -> Iterator[tuple[range, np.ndarray]]:
+        """The answers of a large table (`large_tables.are_large`) slice by slice: float64.
+
+        Some values of its first attribute with several, and their counts, one axis an attribute.
+        """
+        closure, indices = self._plan.closure, self._plan.workload.attribute_indices(table)
+        residuals = {
+            closure.attributes(residual): residual for residual in closure.subsets(table).tolist()
+        }
+        sliced = SlicedTable(closure, indices, residuals, self._measurements.rows)
+        for rows, values in sliced.slices():
+            yield rows, np.rint(values) if self._plan.is_exact[table] else values
 
     def impossible(self, table: int) -> np.ndarray | None:
         """Which answers of a table count no possible record; None if all count some."""

@@ -7,7 +7,13 @@ import numpy as np
 
 from rpexplore.common.text import data_size, describe_count, duration, plural
 from rpexplore.planning.mechanism.subsets import MAX_INCIDENCES, MAX_LARGEST_ORDER
-from rpexplore.releases.measurement import MAX_TABLE_CELLS, PART_CELLS
+from rpexplore.releases.large_tables import (
+    MAX_TABLE_CELLS,
+    are_large,
+    measured_otherwise,
+    why_not_sliced,
+)
+from rpexplore.releases.measurement import PART_CELLS
 from rpexplore.releases.packed_tables import bytes_of_tables, packed_tables
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
@@ -122,11 +128,12 @@ def _release_obstacles(workload: Workload, free_disk: float, memory: float) -> l
     n_cells = describe_count(int(workload.exact_cells[largest]))
     table = f"The largest table, {_name(workload, largest)}, has {n_cells} cells"
     obstacles = []
-    if workload.cells[largest] > MAX_TABLE_CELLS:
-        many = int(np.count_nonzero(workload.cells > MAX_TABLE_CELLS))
+    if refused := _refused(workload):
+        position = max(refused, key=lambda table: workload.cells[table])
+        n_cells = describe_count(int(workload.exact_cells[position]))
         obstacles.append(
-            f"{table}; a release can have at most {MAX_TABLE_CELLS:,} in one table, because it is "
-            f"computed in memory ({plural(many, 'table')} above that can be planned only)."
+            f"The table {_name(workload, position)} has {n_cells} cells; {refused[position]} "
+            f"({plural(len(refused), 'table')} can be planned only)."
         )
     elif size.memory > memory:
         obstacles.append(
@@ -145,6 +152,16 @@ def _release_obstacles(workload: Workload, free_disk: float, memory: float) -> l
     return obstacles
 
 
+def _refused(workload: Workload) -> dict[int, str]:
+    """The tables that no release can have because of their cells, and why, as a clause."""
+    others = measured_otherwise(workload)
+    reasons = {
+        table: why_not_sliced(workload, table, others)
+        for table in np.flatnonzero(are_large(workload)).tolist()
+    }
+    return {table: reason for table, reason in reasons.items() if reason}
+
+
 def _fewer_cells(workload: Workload, free_disk: float, memory: float) -> Remedy | None:
     """The largest tables that may stay, as a round number of cells where there is one.
 
@@ -153,8 +170,10 @@ def _fewer_cells(workload: Workload, free_disk: float, memory: float) -> Remedy 
     order = np.argsort(workload.counted_cells, kind="stable")
     counted, cells = workload.counted_cells[order], workload.cells[order]
     largest, counted_so_far = np.maximum.accumulate(cells), np.cumsum(counted)
+    is_refused = np.zeros(len(order), dtype=bool)
+    is_refused[list(_refused(workload))] = True
     fits = (
-        (largest <= MAX_TABLE_CELLS)
+        ~np.logical_or.accumulate(is_refused[order])
         & (np.cumsum(bytes_of_tables(workload)[order]) <= free_disk)
         & (_memory(counted_so_far, largest) <= memory)
     )
@@ -187,7 +206,8 @@ def _orders(workload: Workload) -> np.ndarray:
 
 def _memory(counted: float | np.ndarray, largest: float | np.ndarray) -> float | np.ndarray:
     at_a_time = _MEMORY_PER_CELL * np.minimum(counted, PART_CELLS)
-    return _MEMORY + at_a_time + _MEMORY_PER_LARGEST_CELL * largest
+    # Larger tables are put together slice by slice.
+    return _MEMORY + at_a_time + _MEMORY_PER_LARGEST_CELL * np.minimum(largest, MAX_TABLE_CELLS)
 
 
 def _name(workload: Workload, position: int) -> str:

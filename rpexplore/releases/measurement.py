@@ -4,6 +4,7 @@ from collections.abc import Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from math import prod
 from threading import Lock
@@ -18,6 +19,7 @@ from rpexplore.domain.atoms import Atoms
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.releases import large_tables
 from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from rpexplore.planning.areas.area_design import AreaDesign
     from rpexplore.workload.workload import Workload
 
-MAX_TABLE_CELLS = 50_000_000
 PART_CELLS = 200_000_000
 """Cells that are counted at a time: 4 bytes each."""
 
@@ -94,19 +95,51 @@ def measure_part(plan: TablePlan, part: Part, counts: Counts) -> Generator[np.nd
     """The measurements of a part in the plan's order, flat, some of them together: int64[·].
 
     Worked out on all processors, with a few million numbers in memory at a time, or what one large
-    residual takes.
+    residual takes; one that would take too much is measured slice by slice.
     """
+    sizes = plan.closure.residual_cells[part.items.start : part.items.stop]
+    start = part.items.start
+    for residual in (start + np.flatnonzero(sizes > large_tables.MAX_TABLE_CELLS)).tolist():
+        yield from _measure_small(plan, range(start, residual), counts)
+        yield from _measure_slices(plan, residual, counts)
+        start = residual + 1
+    yield from _measure_small(plan, range(start, part.items.stop), counts)
+
+
+def _measure_small(
+    plan: TablePlan, items: range, counts: Counts
+) -> Generator[np.ndarray, None, None]:
+    """The measurements of residuals that follow each other, some of them together."""
     # Residuals one after another, as many as have about `_BATCH` cells together.
-    cells = measured_cells(plan.closure, np.array(part.items))
+    cells = measured_cells(plan.closure, np.arange(items.start, items.stop))
     starts = np.flatnonzero(np.diff(np.cumsum(cells) // _BATCH, prepend=-1)).tolist()
-    ends = pairwise([*(part.items[start] for start in starts), part.items.stop])
+    ends = pairwise([*(items[start] for start in starts), items.stop])
     large = Lock()
 
     def measured(residuals: np.ndarray) -> np.ndarray:
-        with large if np.any(cells[residuals - part.items.start] > LARGE) else nullcontext():
+        with large if np.any(cells[residuals - items.start] > LARGE) else nullcontext():
             return measure_together(plan, residuals, counts)
 
     return in_order(measured, (np.arange(*begin_and_end) for begin_and_end in ends))
+
+
+def _measure_slices(
+    plan: TablePlan, residual: int, counts: Counts
+) -> Generator[np.ndarray, None, None]:
+    """The measurement of a residual slice by slice along its first attribute, flat.
+
+    As in `measure_together`: Ξ x of all slices is that of the whole, and samples of several calls
+    of the sampler are as independent as those of one.
+    """
+    closure = plan.closure
+    attributes = closure.attributes(residual)
+    scale = prod(closure.integer_scales[attribute] for attribute in attributes)
+    gamma_squared = plan.sigma_squared.fraction(residual) * scale**2
+    along_others = partial(residual_answers, attribute_indices=attributes[1:], closure=closure)
+    for exact in large_tables.exact_slices(counts, attributes, along_others):
+        numbers = exact.reshape(-1)
+        _add_noise(numbers, gamma_squared)
+        yield numbers
 
 
 def measure_together(plan: TablePlan, residuals: np.ndarray, counts: Counts) -> np.ndarray:
@@ -234,15 +267,21 @@ def measured_cells(closure: Closure, residuals: np.ndarray | slice = slice(None)
 
 def check_measurable(plan: TablePlan) -> None:
     """Raise `ReleaseError` if a table or a noise scale is too large to be measured."""
-    # Own matrices may have fewer answers than the values that they are computed from.
-    cells = np.maximum(plan.workload.cells, plan.workload.counted_cells)
-    largest = int(np.argmax(cells))
-    if cells[largest] > MAX_TABLE_CELLS:
-        raise ReleaseError(
-            f"The table {plan.workload.describe(largest)} has {cells[largest]:,.0f} cells, and a "
-            f"table of a release can have {MAX_TABLE_CELLS:,}; plan without it, or group its "
-            "attributes into fewer values."
-        )
+    workload, closure = plan.workload, plan.closure
+    others = large_tables.measured_otherwise(workload) | set(closure.strategies)
+    for table in np.flatnonzero(large_tables.are_large(workload)).tolist():
+        reason = large_tables.why_not_sliced(workload, table, others)
+        if not reason and (plan.pilot is not None or closure.trees):
+            reason = (
+                f"a table of a plan with a pilot, or with attributes at several levels, can have "
+                f"{large_tables.MAX_TABLE_CELLS:,}"
+            )
+        if reason:
+            cells = max(workload.cells[table], workload.counted_cells[table])
+            raise ReleaseError(
+                f"The table {workload.describe(table)} has {cells:,.0f} cells, and {reason}; plan "
+                "without it, or group its attributes into fewer values."
+            )
     gamma = np.sqrt(plan.sigma_squared.floats) * _product(plan, plan.closure.integer_scales)
     residual = int(np.argmax(gamma))
     if gamma[residual] >= LARGEST_GAMMA * (1 - 1e-9):

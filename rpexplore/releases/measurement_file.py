@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -375,6 +376,13 @@ class MeasuredFile:
         numbers = parts[0] if len(parts) == 1 else np.concatenate(parts)
         shape = measured_shape(self.closure, int(residuals[0]))
         return numbers.reshape(len(residuals), *shape)
+
+    def rows(self, residual: int, rows: range) -> np.ndarray:
+        """The same for some values of its first attribute; of the total: rows range(1)."""
+        shape = measured_shape(self.closure, residual)[1:]
+        start, of_value = int(self.starts[residual]), prod(shape)
+        numbers = self.numbers.read(start + rows.start * of_value, start + rows.stop * of_value)
+        return numbers.reshape([len(rows), *shape] if self.closure.attributes(residual) else [])
 
     @cached_property
     def starts(self) -> np.ndarray:

@@ -27,6 +27,7 @@ import pyarrow.parquet
 
 from rpexplore.common.processes import in_order
 from rpexplore.domain.result_schema import DISTINCT, IMPOSSIBLE_NOTE, NOTE, RELEASED, Column
+from rpexplore.releases.large_tables import are_large
 from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.table_cells import (
     BYTES_PER_CELL,
@@ -72,6 +73,8 @@ def bytes_of_tables(
     """About how much each table takes on the disk, or less: float64[n_tables]."""
     per_cell = BYTES_PER_CELL_IN_PARQUET if parquet_only else BYTES_PER_CELL
     n_bytes = per_cell * workload.cells + BYTES_PER_TABLE
+    large = are_large(workload)  # without CSV
+    n_bytes[large] = BYTES_PER_CELL_IN_PARQUET * workload.cells[large] + BYTES_PER_TABLE
     packed = packed_tables(workload, file_per_table=file_per_table)
     n_bytes[packed] = _BYTES_PER_CELL * workload.cells[packed]
     return n_bytes

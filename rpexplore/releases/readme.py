@@ -30,6 +30,7 @@ from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.releases import large_tables
 from rpexplore.releases.adaptive_rounds import RoundOutcome
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.packed_tables import MOST_CELLS, PACKED
@@ -53,7 +54,10 @@ def table_readme(
     packed: those that are in one file, int64[m]
     """
     workload = plan.workload
+    large = large_tables.are_large(workload)
     shown = packed if len(packed) else np.arange(len(workload))
+    if not np.all(large[shown]):
+        shown = shown[~large[shown]]
     largest = shown[workload.orders[shown] == workload.orders[shown].max()]
     residuals = list(residual_files)
     example = int(largest[np.argmin(workload.cells[largest])])
@@ -70,7 +74,9 @@ def table_readme(
         n_packed=len(packed),
         has_others=len(packed) < len(workload),
         largest_packed=MOST_CELLS,
-        has_csv=with_csv and len(packed) < len(workload),
+        has_csv=with_csv and len(packed) + np.count_nonzero(large) < len(workload),
+        has_large=bool(np.any(large)),
+        largest_as_a_whole=large_tables.MAX_TABLE_CELLS,
         basis_lines=_basis_lines(workload),
         residuals=residuals[0] if len(residuals) == 1 else "residuals/",
         means="means/",

@@ -6,6 +6,7 @@ The files are one, or a folder of several, which programs read as one.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,15 @@ class StoredResiduals:
                 measured |= self._in_file(path, wanted)
         return measured
 
+    def rows(self, residual: int, rows: range) -> np.ndarray:
+        """What was measured of a residual for some values of its first attribute: int64.
+
+        One axis an attribute; of the total all there is.
+        """
+        shape = measured_shape(self.closure, residual)
+        path = next(path for path, within in self._files.items() if residual in within)
+        return self._in_file(path, [residual], rows if shape else None)[residual]
+
     @cached_property
     def _files(self) -> dict[str, range]:
         if self.file:
@@ -119,10 +129,19 @@ class StoredResiduals:
             self._footers[name] = footer, first + np.cumsum([0, *sizes])
         return self._footers[name]
 
-    def _in_file(self, name: str, residuals: Sequence[int]) -> dict[int, np.ndarray]:
+    def _in_file(
+        self, name: str, residuals: Sequence[int], rows: range | None = None
+    ) -> dict[int, np.ndarray]:
+        """What was measured of residuals in a file; of one perhaps only some `rows`."""
         path = self.folder / name
         firsts = self._starts[list(residuals)]
         stops = self._starts[[residual + 1 for residual in residuals]]
+        shapes, first_cell = [measured_shape(self.closure, one) for one in residuals], 0
+        if rows is not None:
+            (shape,) = shapes
+            first_cell, shapes = rows.start * prod(shape[1:]), [(len(rows), *shape[1:])]
+            stops = firsts + rows.stop * prod(shape[1:])
+            firsts = firsts + first_cell
         try:
             footer, begins = self._footer(name)
             of_first = np.searchsorted(begins, firsts, "right") - 1
@@ -142,12 +161,13 @@ class StoredResiduals:
         shifts = np.cumsum(sizes) - sizes - begins[groups]
         at = firsts + shifts[np.searchsorted(groups, of_first)]
         arrays = {}
-        for residual, start, size in zip(residuals, at.tolist(), stops - firsts, strict=True):
-            rows = slice(start, start + int(size))
-            in_order = np.array_equal(cell[rows], np.arange(size))
-            if not (in_order and np.all(number[rows] == residual)):
+        for residual, start, shape in zip(residuals, at.tolist(), shapes, strict=True):
+            size = prod(shape)
+            some = slice(start, start + size)
+            in_order = np.array_equal(cell[some], np.arange(first_cell, first_cell + size))
+            if not (in_order and np.all(number[some] == residual)):
                 raise not_what_was_written(path, _NOT_IN_ORDER)
-            arrays[residual] = measured[rows].reshape(measured_shape(self.closure, residual))
+            arrays[residual] = measured[some].reshape(shape)
         return arrays
 
 

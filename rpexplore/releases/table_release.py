@@ -14,11 +14,12 @@ pilot.parquet           the same of what a pilot measured, where the plan has on
 """
 
 import threading
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from math import prod
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -45,10 +46,11 @@ from rpexplore.planning.mechanism.reconstruction import (
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.pilot import n_pilot_residuals, pilot_scales, pilot_weights, rest_scales
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.releases import measurement
+from rpexplore.releases import large_tables, measurement
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
 from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate
+from rpexplore.releases.large_tables import SlicedTable, are_large, refuse_as_whole
 from rpexplore.releases.manifest import TableFiles, WrittenFiles, file_entry
 from rpexplore.releases.means import (
     amounts_of,
@@ -114,9 +116,17 @@ class TableRelease(PartRelease[TablePlan]):
         workload = plan.workload
         packed = packed_tables(workload, file_per_table=PACKED not in listed)
         of_means = np.flatnonzero(workload.has_means).tolist()
+        # Large ones have no CSV.
+        large = np.flatnonzero(are_large(workload)).tolist()
+        small = np.setdiff1d(_others(workload, packed), large).tolist()
         return (
             ({PACKED: None} if len(packed) else {})
-            | files_of_tables(workload.tables, TABLES, _others(workload, packed))
+            | {
+                path: list(workload.tables[table])
+                for table in large
+                for path in table_paths(table, workload.tables[table], with_csv=False)
+            }
+            | files_of_tables(workload.tables, TABLES, small)
             | files_of_tables(workload.tables, MEANS_FOLDER, of_means)
             | dict.fromkeys(residual_files(plan.closure))
             | ({PILOT: None} if plan.has_pilot else {})
@@ -209,8 +219,9 @@ class TableRelease(PartRelease[TablePlan]):
             labels = [self._labels.of(basis) for basis in bases]
             (values, errors), impossible = self.figures_of(position)
             return rows_of_packed(labels, values.shape, values.ravel(), errors.ravel(), impossible)
-        path = self.checked / f"{table_path(position, workload.tables[position])}.parquet"
         n_rows = int(workload.exact_cells[position])
+        refuse_as_whole(workload.describe(position), n_rows)
+        path = self.checked / f"{table_path(position, workload.tables[position])}.parquet"
         return read_rows(path, RELEASED, n_rows)
 
     def figures_of(self, position: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
@@ -307,7 +318,7 @@ class TableRelease(PartRelease[TablePlan]):
         if not attributes:
             noise_of = self.plan.marginal_noise
             where = least_noisy_query(self.domain, where, self.table_names, noise_of)
-        estimate = self._estimate(query_attributes(self.domain, attributes, where))
+        estimate = self._estimate(query_attributes(self.domain, attributes, where), in_slices=True)
         return estimate.answer(where) if mean is None else mean_of(estimate, where, mean)
 
     @property
@@ -317,10 +328,20 @@ class TableRelease(PartRelease[TablePlan]):
     def marginals(self, attributes: Collection[str]) -> Sequence[Marginal]:
         return [self._estimate(self.domain.positions(attributes)).marginal]
 
-    def _estimate(self, attributes: AttributeIndices) -> MarginalEstimate:
-        """A marginal, from the measured residuals within it."""
+    def _estimate(
+        self, attributes: AttributeIndices, *, in_slices: bool = False
+    ) -> MarginalEstimate:
+        """A marginal, from the measured residuals within it; perhaps a `SlicedEstimate`.
+
+        in_slices: whether that is enough; else a large one is refused
+        """
         closure = self.plan.closure
         residuals = residuals_within(closure, attributes)
+        n_cells = prod(self.domain.sizes[list(attributes)].tolist())
+        if in_slices and n_cells > large_tables.MAX_TABLE_CELLS:
+            sliced = SlicedTable(closure, attributes, residuals, self._stored.rows)
+            return SlicedEstimate(self.plan.marginal_noise(attributes), {}, sliced)
+        refuse_as_whole(self.domain.describe(attributes), n_cells)
         measured = self.measured(list(residuals.values()))
         contributions = {
             subset: contribution(measured[residual], subset, closure.strategies)
@@ -329,7 +350,14 @@ class TableRelease(PartRelease[TablePlan]):
         return MarginalEstimate(self.plan.marginal_noise(attributes), contributions)
 
     def measured(self, residuals: Sequence[int]) -> dict[int, np.ndarray]:
-        """What was measured of these residuals, one axis an attribute: int64, means float64."""
+        """What was measured of these residuals, one axis an attribute: int64, means float64.
+
+        Raises `ReleaseError` for one of so many cells that it is read slice by slice only.
+        """
+        closure = self.plan.closure
+        for residual in residuals:
+            n_cells = float(closure.residual_cells[residual])
+            refuse_as_whole(self.domain.describe(closure.columns_of(residual)), n_cells)
         measured = self._stored.measured(residuals)
         if self.plan.has_pilot:
             weights = pilot_weights(self.plan)
@@ -346,6 +374,24 @@ class TableRelease(PartRelease[TablePlan]):
     @cached_property
     def _stored_pilot(self) -> "StoredResiduals":
         return StoredResiduals(self.checked, self.plan.closure, PILOT)
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedEstimate(MarginalEstimate):
+    """A marginal of so many cells that answers are added up slice by slice."""
+
+    sliced: SlicedTable
+
+    def value(self, vectors: Mapping[int, np.ndarray]) -> float:
+        answer = 0.0
+        for rows, values in self.sliced.slices():
+            for attribute in self.noise.attributes:
+                vector = vectors[attribute]
+                if attribute == self.sliced.first:
+                    vector = vector[rows.start : rows.stop]
+                values = np.tensordot(vector, values, axes=(0, 0))
+            answer += float(values)
+        return answer
 
 
 @dataclass(frozen=True)
@@ -502,13 +548,14 @@ class TableWriter:
         """Write a table of the workload; what the manifest says of its files."""
         workload = self.plan.workload
         names = list(workload.tables[position])
-        paths = table_paths(position, names, with_csv=self._with_csv)
+        is_large = bool(are_large(workload)[position])
+        paths = table_paths(position, names, with_csv=self._with_csv and not is_large)
         if workload.has_means[position]:
             paths += table_paths(position, names, MEANS_FOLDER, with_csv=self._with_csv)
         if (entries := self._written.entries(paths, attributes=names)) is not None:
             return entries
         with self._large if workload.cells[position] > LARGE else nullcontext():
-            entries = self._write(position, names)
+            entries = (self._write_slices if is_large else self._write)(position, names)
         self._written.note(entries)
         return entries
 
@@ -574,6 +621,36 @@ class TableWriter:
         if workload.has_means[position]:
             entries += self._write_means(position, labels, values, variances)
         return entries
+
+    def _write_slices(self, position: int, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Write a large table, of which a slice is in memory at a time; without CSV."""
+        workload = self.plan.workload
+        indices = workload.attribute_indices(position)
+        first = next(axis for axis, i in enumerate(indices) if workload.domain.sizes[i] > 1)
+        labels = [
+            self._labels.of(basis_index)
+            for basis_index in workload.attribute_basis_index[position, : len(indices)].tolist()
+        ]
+        variances = self._cells.variances_of(position, self.plan.stated_scales)
+        variance = variances[(0,) * variances.ndim]  # the same everywhere
+
+        def pieces() -> Iterator[pa.Table]:
+            for rows, values in self._contributions.slices(position):
+                of_rows = [(one, texts[rows.start : rows.stop]) for one, texts in labels[first]]
+                of_slice = [*labels[:first], of_rows, *labels[first + 1 :]]
+                yield from pieces_of_cells(
+                    of_slice, values, np.broadcast_to(variance, values.shape)
+                )
+
+        return write_table(
+            self.folder,
+            position,
+            names,
+            pieces(),
+            decimals=0,
+            escape_formulas=self._escape_formulas,
+            with_csv=False,
+        )
 
     def _write_means(
         self,

@@ -24,7 +24,7 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import BudgetError, ReleaseError
 from rpexplore.estimation.table_map import subsets
-from rpexplore.releases.measurement import MAX_TABLE_CELLS
+from rpexplore.releases.large_tables import MAX_TABLE_CELLS
 from rpexplore.results.measurement_source import MeasurementSource
 from rpexplore.results.unbiased import Estimates
 

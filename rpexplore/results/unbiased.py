@@ -32,6 +32,7 @@ from rpexplore.planning.pilot import n_pilot_residuals
 from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate, PartReader
+from rpexplore.releases.large_tables import refuse_as_whole
 from rpexplore.releases.measurement import measured_shape
 from rpexplore.releases.residual_files import residual_files
 from rpexplore.releases.table_cells import (
@@ -156,8 +157,8 @@ class Estimates(PartReader):
     def of_tables(cls, release: TableRelease) -> "Estimates":
         """All that a release of tables measured, but for tables with amounts.
 
-        Raises `ReleaseError` where an attribute is in tables at several levels, or all tables have
-        amounts.
+        Raises `ReleaseError` where an attribute is in tables at several levels, all tables have
+        amounts, or one is too large to be read as a whole.
         """
         plan, closure = release.plan, release.plan.closure
         if closure.trees:
@@ -168,6 +169,10 @@ class Estimates(PartReader):
                 f"All tables of {str(release.home)!r} are {plan.workload.sums_noun}, and "
                 "estimates, combined tables and synthetic records are made of tables of counts; "
                 "name a release that has some, or take these tables as they are."
+            )
+        for position in counted:
+            refuse_as_whole(
+                plan.workload.describe(position), int(plan.workload.exact_cells[position])
             )
         amounts = set(plan.domain.amounts)
         residuals = [closure.attributes(position) for position in range(len(closure))]

@@ -14,7 +14,8 @@ from rpexplore.planning.mechanism.subsets import MAX_INCIDENCES, MAX_LARGEST_ORD
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import feasibility
 from rpexplore.releases.feasibility import Fit, ReleaseSize, computer_memory
-from rpexplore.releases.measurement import MAX_TABLE_CELLS, PART_CELLS, check_measurable
+from rpexplore.releases.large_tables import MAX_SLICED_CELLS, MAX_TABLE_CELLS
+from rpexplore.releases.measurement import PART_CELLS, check_measurable
 from rpexplore.releases.table_cells import BYTES_PER_CELL, BYTES_PER_TABLE
 from rpexplore.scenarios.bases import BasisChoice
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -44,23 +45,26 @@ def test_small_workloads_fit(workload):
     assert "second" in size.text
 
 
-def test_a_table_of_a_billion_cells():
-    workload = Workload.all_up_to(domain_of(1000, 1000, 1000), 3)
+def test_a_table_of_more_than_a_billion_cells():
+    workload = Workload.all_up_to(domain_of(1001, 1000, 1000), 3)
     fit = Fit.of(workload, free_disk=1e11, memory=8e9)
     assert fit.can_be_planned
-    assert "a00 × a01 × a02, has about 1 billion cells" in fit.obstacles[0]
-    assert f"{MAX_TABLE_CELLS:,} in one table" in fit.obstacles[0]
-    assert "130 GB" in fit.obstacles[1]
-    assert "100 GB are free" in fit.obstacles[1]
-    assert (fit.remedy.most_cells, fit.remedy.dropped) == (10**6, 1)
+    assert "a00 × a01 × a02 has about 1 billion cells" in fit.obstacles[0]
+    assert f"a table of a release can have {MAX_SLICED_CELLS:,}" in fit.obstacles[0]
+    assert (fit.remedy.most_cells, fit.remedy.dropped) == (10**7, 1)
     # It is no false alarm: the release would refuse the plan, which can be made.
-    with pytest.raises(ReleaseError, match="1,000,000,000 cells"):
+    with pytest.raises(ReleaseError, match="1,001,000,000 cells"):
         check_measurable(plan_of(workload))
 
 
 @pytest.mark.parametrize(
     ("sizes", "order", "obstacle"),
-    [((MAX_TABLE_CELLS // 10**6, 10**6), 2, None), ((51, 10**6), 2, "in one table")],
+    [
+        ((MAX_TABLE_CELLS // 10**6, 10**6), 2, None),
+        ((1000, 10**6), 2, None),
+        ((1001, 10**6), 2, "can have 1,000,000,000"),
+        ((3, 5000, 5000), 3, "for each value of its first attribute"),
+    ],
 )
 def test_the_limit_of_a_table_is_that_of_the_release(sizes, order, obstacle):
     fit = Fit.of(Workload.all_of_order(domain_of(*sizes), order), **ROOM)
@@ -69,11 +73,11 @@ def test_the_limit_of_a_table_is_that_of_the_release(sizes, order, obstacle):
 
 
 def test_many_tables_that_are_too_much_together():
-    workload = Workload.all_of_order(domain_of(*[10**4] * 4), 1) | Workload.all_of_order(
-        domain_of(*[10**4] * 4), 2
+    workload = Workload.all_of_order(domain_of(*[4 * 10**4] * 4), 1) | Workload.all_of_order(
+        domain_of(*[4 * 10**4] * 4), 2
     )
     fit = Fit.of(workload, free_disk=1e15, memory=1e15)
-    assert "in one table" in fit.obstacles[0]
+    assert "can have 1,000,000,000" in fit.obstacles[0]
     workload = Workload.all_up_to(domain_of(*[300] * 20), 3)
     assert "will take about" in Fit.of(workload, **ROOM).obstacles[0]
     fit = Fit.of(workload, free_disk=1e12, memory=1e12)
@@ -197,7 +201,7 @@ def test_no_basis_has_fewer_answers_than_values(workload):
 def test_a_table_of_too_many_answers_is_told_and_refused():
     _, in_ranges = plain_and_in_ranges(500, 500, order=2)
     fit = Fit.of(in_ranges, **ROOM)
-    assert "a00 × a01, has about 16 billion cells" in fit.obstacles[0]
+    assert "a00 × a01 has about 16 billion cells" in fit.obstacles[0]
     assert (fit.remedy.most_cells, fit.remedy.dropped) == (1_000, 1)
     assert fit.remedy.limit == "1,000 cells of single values"
     with pytest.raises(ReleaseError, match="15,687,562,500 cells"):

@@ -35,7 +35,15 @@ from rpexplore.data.engines.person_columns import (
     person_columns,
 )
 from rpexplore.data.engines.session import STATE, STATES, Request, agree
-from rpexplore.data.source import BEYOND, OF_NOBODY, UNCLEAR, Counts, PersonRule
+from rpexplore.data.source import (
+    BEYOND,
+    OF_NOBODY,
+    UNCLEAR,
+    Counts,
+    PersonRule,
+    SparseTable,
+    no_counts,
+)
 from rpexplore.domain.atoms import MOST_KEYS, Atoms
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.universe import Comparison, Universe
@@ -358,8 +366,13 @@ class Tally:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._counts: list[np.ndarray] = [
-            np.zeros([request.sizes[index] for index in table], dtype=np.uint32)
+        self._counts: list[np.ndarray | SparseTable] = [
+            no_counts(
+                [request.sizes[index] for index in table],
+                # Of no areas and no atoms, which stand behind the attributes.
+                may_be_sparse=all(index < len(request.domain) for index in table)
+                and not amounts_in(table, request.ranges),
+            )
             for table in request.tables
         ]
         self._sums: dict[int, dict[AttributeIndices, np.ndarray]] = {
@@ -394,6 +407,7 @@ class Tally:
             counts = list(self._sums[table].values())[which - 1]
         own = self._request.tables[table]
         if self._keys is not None and own and own[-1] == len(self._request.domain):
+            assert isinstance(counts, np.ndarray)
             of_amounts, keys = np.divmod(cells, self._keys.n_keys)
             atoms = self._keys.atoms(keys)
             n_rows = counts.size // counts.shape[-1]
@@ -409,7 +423,11 @@ class Tally:
             return
         if not is_of_steps and np.any(n > _NARROW) and counts.dtype == np.uint32:
             counts = self._counts[table] = counts.astype(np.int64)
-        counts.reshape(-1)[cells] = n
+        if isinstance(counts, SparseTable):
+            order = np.argsort(cells)
+            counts.add(cells[order], n[order])
+        else:
+            counts.reshape(-1)[cells] = n
 
     def counts(self) -> Counts:
         """The counts; raises `DataError` for what the checks tell, or counts that do not agree."""
@@ -422,7 +440,7 @@ class Tally:
         for position, sums in self._sums.items():
             table = self._request.tables[position]
             own = {(): tables[table].astype(np.int64), **sums}
-            tables[table] = np.zeros_like(own[()])
+            tables[table] = counts = np.zeros_like(own[()])
             for high, times in counts_of_amounts(own, ranges).items():
                 # Whoever has an amount is counted where it is `low`, 0, one before `high`.
                 shifts = [int(index in high) for index in table]
@@ -431,7 +449,7 @@ class Tally:
                     slice(None, size - shift)
                     for size, shift in zip(own[()].shape, shifts, strict=True)
                 )
-                tables[table][inner] += times[outer]
+                counts[inner] += times[outer]
         counts = Counts(tables, n_records, self._request.faults(checks).taken(), ranges)
         if self._is_corrupt or not agree(counts):
             raise self._request.changed_error()

@@ -414,6 +414,9 @@ def count_streamed(
         request.tables,
         request.sizes,
         ranges=request.ranges,
+        may_be_sparse=all(
+            index < len(request.domain) for table in request.tables for index in table
+        ),
         on_progress=on_progress,
     )
     checks = inspection.checks.tolist()

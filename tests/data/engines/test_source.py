@@ -21,7 +21,7 @@ from rpexplore.data.engines import session as engine_session
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.session import Request
 from rpexplore.data.engines.source import DatabaseSource
-from rpexplore.data.source import Counts, PersonRule
+from rpexplore.data.source import Counts, PersonRule, SparseTable
 from rpexplore.errors import DataError, DomainError
 from tests.data.engines.conftest import two_stores
 from tests.data.engines.people import DOMAIN, TABLES, check, expected, people
@@ -92,6 +92,16 @@ def test_counts_above_four_thousand_million():
     """Cells are held in 32 bits until one needs more."""
     counts = tally_of(((0,),), {"a": 3}, [(-1, 0, 2**33 + 1), (0, 1, 1), (0, 2, 2**33)])
     assert counts.counts((0,)).tolist() == [0, 1, 2**33]
+
+
+def test_cells_of_a_large_table_are_kept_sparsely(monkeypatch):
+    rows = [(-1, 0, 2**33 + 3), (0, 5, 2**33), (0, 2, 1), (0, 0, 2)]
+    dense = tally_of(((0, 1),), {"a": 2, "b": 3}, rows)
+    monkeypatch.setattr("rpexplore.data.source.MOST_DENSE", 5)
+    sparse = tally_of(((0, 1),), {"a": 2, "b": 3}, rows)
+    assert isinstance(sparse.tables[0, 1], SparseTable)
+    for table in ((0, 1), (0,), (1,)):
+        assert np.array_equal(sparse.counts(table), dense.counts(table))
 
 
 # --- what comes back
