@@ -189,6 +189,7 @@ def test_a_plan_is_near_the_optimum_of_all_gaussian_mechanisms(number):
     assert plan.certificate.lower_bound <= plan.loss_value <= 1.05 * least
 
 
+@pytest.mark.nightly
 def test_sums_of_groups_are_planned_and_read_again(tmp_path):
     plan = rp.plan(summed(), loss=rp.SumOfVariances(), budget=ONE)
     queries, of_tables = dense_queries(summed())
@@ -357,6 +358,7 @@ def test_what_needs_the_conic_solver_says_so_where_it_is_not_installed(monkeypat
         rp.plan(crossing(), loss=rp.MaxVariance(), budget=ONE)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("share", [0.5, *map(nightly, (2.0, 5.0))])
 def test_targets_far_from_the_errors_are_planned_as_well(share):
     workload = with_targets(crossing, share, all_required=False)
@@ -366,6 +368,7 @@ def test_targets_far_from_the_errors_are_planned_as_well(share):
     assert rp.verify(plan).holds
 
 
+@pytest.mark.nightly
 def test_the_smallest_budget_for_targets_is_enough_and_no_smaller_one_is():
     workload = with_targets(crossing, 0.9, all_required=True)
     smallest = rp.minimum_budget(workload)

@@ -58,9 +58,13 @@ def assert_found(monkeypatch, closure: Closure, sigma_squared: np.ndarray, deare
     monkeypatch.undo()
 
 
-def test_levels_are_charged_at_least_what_any_pair_of_records_costs(monkeypatch):
+@pytest.mark.parametrize(
+    ("numbers", "most"),
+    [(range(8), 1.6), pytest.param(range(20), 1.4, marks=pytest.mark.nightly)],
+)
+def test_levels_are_charged_at_least_what_any_pair_of_records_costs(numbers, most, monkeypatch):
     ratios = []
-    for number in range(20):
+    for number in numbers:
         workload = random_family(number)
         if not workload.has_levels:
             continue
@@ -71,9 +75,9 @@ def test_levels_are_charged_at_least_what_any_pair_of_records_costs(monkeypatch)
         if number % 5 == 0:
             assert_found(monkeypatch, closure, sigma_squared, dearest)
         ratios.append(float(charged) / dearest)
-    assert len(ratios) >= 10
+    assert len(ratios) >= len(numbers) / 2
     assert min(ratios) >= 1 - 1e-9
-    assert np.median(ratios) < 1.4
+    assert np.median(ratios) < most
 
 
 def test_aggregations_are_charged_at_least_what_any_pair_of_records_costs(monkeypatch):

@@ -40,6 +40,7 @@ def test_what_is_put_is_got_in_this_process_and_the_next(folder):
         assert each.get("prefix 11") is None
 
 
+@pytest.mark.nightly
 def test_another_process_finds_it(folder):
     script = (
         "import sys, numpy as np; from pathlib import Path;"

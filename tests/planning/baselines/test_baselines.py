@@ -275,6 +275,7 @@ def test_no_other_shares_of_epsilon_are_better_for_tables_with_laplace_noise(los
         assert loss.value(other, MARGINALS) >= loss.value(np.exp(found.mean), MARGINALS)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "loss", [SUM, pytest.param(rp.PNorm(4), marks=pytest.mark.nightly)], ids=["sum", "norm"]
 )
