@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import tomllib
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from errno import ELOOP, ENAMETOOLONG
@@ -403,6 +404,34 @@ FILE_PREFIX = "file:"
 
 # FS_IOC_GETVERSION of Linux: tells apart the files that have had the same number (inode).
 _GENERATION = 0x80087601
+
+
+def listed_path(path: str | Path) -> Path:
+    """A path with all links followed, and each name as its folder lists it.
+
+    To some systems People.csv and people.csv, or two forms of é, are one name; what is typed is not
+    what the file is called then. A name that cannot be looked up stays as it is.
+    Raises `ValueError` for a NUL.
+    """
+    listed = ""
+    for name in Path(os.path.realpath(path)).parts:
+        found = name
+        with contextlib.suppress(OSError):
+            # A system that tells large letters from small ones has no such file.
+            is_one_name = os.path.lexists(os.path.join(listed, name.swapcase()))
+            if listed and is_one_name and name not in (names := os.listdir(listed)):
+                own, folded = os.path.join(listed, name), _folded(name)
+                found = next(
+                    one
+                    for one in [*names, name]
+                    if _folded(one) == folded and os.path.samefile(os.path.join(listed, one), own)
+                )
+        listed = os.path.join(listed, found)
+    return Path(listed)
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def file_identities(path: Path, machine: str = "") -> tuple[str, ...]:

@@ -569,3 +569,24 @@ def test_what_is_no_data_has_no_account(name, limit, folder, tmp_path, monkeypat
     with pytest.raises(DataError):
         Ledger(folder / FILENAME).set_limit(folder / name, Fraction(1))
     assert Ledger(folder / FILENAME).n_entries() == before
+
+
+def test_a_file_has_one_account_however_large_its_letters_are_typed(tmp_path, monkeypatch):
+    """As on a disk on which People.csv and people.csv are one file: here three names of one."""
+    listed, typed = tmp_path / "People.csv", tmp_path / "people.csv"
+
+    def written_anew():
+        for path in (listed, typed, tmp_path / "PEOPLE.CSV"):
+            path.unlink(missing_ok=True)
+        listed.write_text("a\n0\n1\n")
+        for path in (typed, tmp_path / "PEOPLE.CSV"):
+            os.link(listed, path)
+
+    names = os.listdir
+    others = {"people.csv", "PEOPLE.CSV"}
+    monkeypatch.setattr(os, "listdir", lambda path: [n for n in names(path) if n not in others])
+    written_anew()
+    release(PLAN, listed, tmp_path / "out")
+    written_anew()
+    assert n_runs(typed) == 1
+    assert n_runs(tmp_path / "PEOPLE.CSV") == 1

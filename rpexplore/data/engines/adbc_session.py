@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from rpexplore.common.files import listed_path
 from rpexplore.common.processes import Progress
 from rpexplore.data.coding import Coder
 from rpexplore.data.engines.connections import Connection
@@ -297,7 +298,7 @@ def _sqlite_session(connection: Connection) -> Iterator[Session]:
         )
     path = path.resolve()
     with _connected(connection, "sqlite", f"file:{quote(str(path))}?mode=ro") as backend:
-        address = f"sqlite:{path}"
+        address = f"sqlite:{listed_path(path)}"
         yield SQLiteSession(connection, backend, address, "main", backend.adbc_cancel)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
+from rpexplore.common.files import listed_path
 from rpexplore.common.processes import Progress
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.session import (
@@ -180,7 +181,7 @@ def open_session(connection: Connection) -> Iterator[Session]:
             backend.con.execute(f"SET temp_directory = {_text(beside)}")
             _attach(backend.con, str(path))
         try:
-            address = f"duckdb:{path.resolve()}"
+            address = f"duckdb:{listed_path(path)}"
             yield DuckDBSession(connection, backend, address, "main", backend.con.interrupt)
         finally:
             backend.disconnect()

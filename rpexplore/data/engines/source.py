@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.common.files import listed_path
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import joined
 from rpexplore.data.amounts import amount_ranges
@@ -304,7 +305,7 @@ class DatabaseSource:
     def _file(self) -> Path | None:
         if not ENGINES[self.connection.engine].is_file:
             return None
-        return Path(self.connection.location).resolve()
+        return listed_path(self.connection.location)
 
     def _provenance(self) -> Provenance:
         if not self._last_provenance:

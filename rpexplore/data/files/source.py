@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet
 
 from rpexplore.common.file_kinds import PACKAGES, PARQUET, DictionaryVariable
-from rpexplore.common.files import UTF8, file_identities, known_encoding, machine_names
+from rpexplore.common.files import UTF8, file_identities, known_encoding, listed_path, machine_names
 from rpexplore.common.text import text_of_path
 from rpexplore.data.arrow_values import as_stored, refuse_odd_kind
 from rpexplore.data.coding import Declared
@@ -329,7 +329,7 @@ class FileSource(BatchSource):
         )
         object.__setattr__(self, "layout", layout)
         with suppress(ValueError):  # a NUL, with which there is nothing to be found
-            path = os.path.realpath(path)
+            path = listed_path(path)
         object.__setattr__(self, "path", Path(path))
 
     @property
