@@ -93,3 +93,11 @@ def test_a_scenario_keeps_the_pilot_that_it_wants():
     assert '"pilot"' not in BOTH.text()
     with pytest.raises(PlanError, match="above 0 % and below 100 %"):
         replace(BOTH, pilot=Fraction(1))
+
+
+def test_a_plan_whose_rest_is_planned_from_a_pilot_is_not_opened_without_it():
+    request = rp.Request(
+        tables=BOTH.workload, budget=BOTH.budget, pilot="5%", then=rp.RestObjective()
+    )
+    with pytest.raises(PlanError, match="on the command line or in Python, and not in the app"):
+        Scenario.of_plan(rp.plan(request).part("tables"))

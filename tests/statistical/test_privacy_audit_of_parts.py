@@ -9,7 +9,7 @@ bound: then the test refutes a promise that is smaller by as much more.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from operator import itemgetter
@@ -20,6 +20,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.frames import FrameSource
+from rpexplore.planning.rest import on_top_of_pilot
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.release_steps import PartCounts, PlanSteps, RunOptions
 from tests.statistical.test_privacy_audit import DELTAS, refuted
@@ -188,6 +189,29 @@ def audit(kind: str, budget: rp.Budget, runs: int, *, refutes: float) -> None:
 
 def test_ten_thousand_runs_of_levels_refute_no_promise():
     audit("levels", REPLACED, 10_000, refutes=0.5)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_a_pilot_and_the_rest_of_any_plan_cost_no_pair_more_than_is_booked(neighbours):
+    budget, then = rp.Budget(rho="0.4", neighbours=neighbours), rp.RestObjective()
+    first = rp.plan(rp.Request(tables=TABLES, budget=budget, pilot="20%", then=then))
+    pilot = Measured.of(first).gamma_squared[:7]  # the total, age, sex
+    for weights in ([1, 1, 1, 1], [1, 100, 1, 1], [1, 1, 1e4, 1e-4], [9, 1, 1, 1e3]):
+        tables = replace(TABLES, weights=np.array(weights, dtype=float))
+        best = rp.plan(tables, loss=rp.SumOfVariances(), budget=budget).part("tables")
+        measured = Measured.of(on_top_of_pilot(first, best))
+        assert measured.gamma_squared[:7].tolist() == pilot.tolist()
+        for shift in _shifts(measured, replaces=budget.replaces):
+            exact = sum(
+                Fraction(int(moved)) ** 2 / gamma_squared
+                for moved, gamma_squared in zip(shift, measured.gamma_squared, strict=True)
+            )
+            assert exact <= first.exact_privacy_cost
+
+
+def _shifts(measured: Measured, *, replaces: bool) -> np.ndarray:
+    pairs = measured.means[:, None] - measured.means if replaces else measured.means[None]
+    return pairs.reshape(-1, measured.means.shape[1])
 
 
 @pytest.mark.nightly
