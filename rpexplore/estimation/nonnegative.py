@@ -104,10 +104,7 @@ def nonnegative(
         ReleaseError: If the gap is not between 0 and 1, or out of reach; if too many impossible
             combinations hang together, or there are some beside exact totals.
     """
-    if not 0 < gap < 1:
-        raise ReleaseError(
-            f"The gap must be above 0 and below 1, got {gap}; {GAP} is enough for most purposes."
-        )
+    check_gap(gap)
     search = _Search(TableMap(contributions, sizes, strategies), contributions, zeros, kept)
     _report(on_progress, 0.0, 1.0)
     solution = search.trivial_solution()
@@ -127,6 +124,14 @@ def nonnegative(
         )
     _report(on_progress, 1.0, solution.gap)
     return solution
+
+
+def check_gap(gap: float) -> None:
+    """Raise `ReleaseError` unless a gap is between 0 and 1."""
+    if not 0 < gap < 1:
+        raise ReleaseError(
+            f"The gap must be above 0 and below 1, got {gap}; {GAP} is enough for most purposes."
+        )
 
 
 def _report(on_progress: Progress, share: float, gap: float) -> None:

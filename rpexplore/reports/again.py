@@ -299,7 +299,7 @@ def areas_again(plan: AreaPlan, scenario: Scenario) -> Reproduction:
                 csv_of_accuracy(plan), "every table on every level, as tables.csv has tables"
             )
         },
-        after="" if plan.closure.trees else WHOLE,
+        after=WHOLE,
     )
 
 

@@ -377,8 +377,9 @@ def write_combined(
         readme = write_readme(
             folder,
             "combined.md.j2",
-            combined,
+            combined.sources,
             combined.label,
+            guarantee=combined.guarantee,
             formulas=f" {FORMULAS_ESCAPED}" if escape_formulas else "",
             kinds=list(of_parts),
             empty="" if areas is None else areas.tree.empty_text,

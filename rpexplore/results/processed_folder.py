@@ -41,7 +41,7 @@ from rpexplore.domain.result_schema import (
 )
 from rpexplore.domain.values import describe_combinations
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation.nonnegative import GAP, impossible_cells, with_zeros
+from rpexplore.estimation.nonnegative import GAP, Nonnegative, impossible_cells, with_zeros
 from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, TableMap, subsets
@@ -68,8 +68,9 @@ from rpexplore.releases.packed_tables import (
 )
 from rpexplore.releases.table_cells import TABLES
 from rpexplore.releases.table_release import LabelsOfBases, TableRelease
+from rpexplore.results.estimates.level_counts import CountsAtLevels, counts_at_levels
 from rpexplore.results.estimates.shrinkage import GroupDistances, smooth, write_shrinkage
-from rpexplore.results.measurement_source import facts_of_sources
+from rpexplore.results.measurement_source import facts_of_sources, guarantee, sources_of
 from rpexplore.results.processed_tables import (
     KIND,
     LAYOUT,
@@ -154,68 +155,45 @@ def postprocess(
     if method == "nonnegative":
         _check_memory(released.n_cells)
     on_progress("Reading what was measured", 0.0)
-    estimates = Estimates.of(released)
-    projection, smooth_tables = None, None
     on_searched = part_of_progress(on_progress, 0.0, _SEARCHED)
-    if method == "nonnegative":
-        refuse_open_values(estimates.domain, estimates.open_attributes)
-        projection = nearest_nonnegative(
-            estimates.contributions,
-            estimates.domain.sizes,
-            estimates.strategies,
-            zeros=estimates.domain.structural_zeros,
-            kept=estimates.public,
-            gap=GAP if gap is None else gap,
-            on_progress=on_searched,
-        )
-    elif method == "smooth":
-        smooth_tables = smooth(estimates, on_progress=part_of_progress(on_searched, 0.0, 0.5))
-        # Here, where it is done once: threads that write tables would each begin with it.
-        smooth_tables.rehearse_errors(part_of_progress(on_searched, 0.5, 1.0))
-    label, sizes = label_of(method, rounded), estimates.domain.sizes.tolist()
+    counts: ProcessedCounts | CountsAtLevels
+    smooth_tables: SmoothTables | None = None
+    if isinstance(released, TableRelease) and released.plan.closure.trees:
+        counts = _counts_at_levels(released, method, rounded, gap, on_searched)
+        projection, sources = counts, sources_of(released)
+    else:
+        estimates = Estimates.of(released)
+        projection, smooth_tables = _estimated(estimates, method, gap, on_searched)
+        counts = _processed_counts(estimates, projection or smooth_tables, rounded)
+        sources = estimates.sources
+    domain = released.domain
+    label = label_of(method, rounded)
     in_one_file = frozenset(packed.tolist())
     positions = positions_of_counts(released)
     tables = [released.table_names[position] for position in positions]
     matrices = [released.queries[position] for position in positions]
-    processed = smooth_tables if projection is None else projection
-    contributions = _with_zeros(estimates) if processed is None else processed.contributions
-    processed_counts = ProcessedCounts(
-        estimates,
-        contributions,
-        is_nonnegative=method is not None,
-        base=max(int(rounded), 1),
-        largest_order=max(map(len, tables), default=0),
-        n_searched=sum(
-            size
-            for subset in contributions
-            if len(subset) == 3
-            and (size := prod(sizes[index] for index in subset)) <= MOST_OF_THREE
-        ),
-    )
-    if rounded:
-        processed_counts.choose_margins(map(estimates.domain.positions, tables))
+    if rounded and isinstance(counts, ProcessedCounts):
+        counts.choose_margins(map(domain.positions, tables))
     position_of = {place: position for position, place in enumerate(positions)}
     steps = {"method": method, "rounded": rounded}
     gains: dict[AttributeIndices, SmoothingGain] = {}
-    groups = GroupDistances(estimates.domain)
+    groups = GroupDistances(domain)
 
     def processed_of(position: int) -> tuple[np.ndarray, np.ndarray | None]:
         """The processed answers of a table, one axis an attribute, and their model errors."""
-        attributes = estimates.domain.positions(tables[position])
-        counts = processed_counts.of(attributes)
-        if rounded:
-            counts = processed_counts.whole(attributes) * int(rounded)
+        attributes = domain.positions(tables[position])
+        values = counts.whole(attributes) * int(rounded) if rounded else counts.of(attributes)
         errors = None
         if smooth_tables is not None:
             errors = _model_errors(smooth_tables, attributes, matrices[position])
-        return answers(counts, matrices[position]), errors
+        return answers(values, matrices[position]), errors
 
     def note_smoothing(position: int, numbers: Sequence[np.ndarray], errors: np.ndarray) -> None:
         """numbers: as for `GroupDistances.add`"""
-        attributes = estimates.domain.positions(tables[position])
+        attributes = domain.positions(tables[position])
         gain = SmoothingGain.of(numbers[2], errors)
         if gain is not None:
-            gains[_of_several_values(estimates.domain, attributes)] = gain
+            gains[_of_several_values(domain, attributes)] = gain
         groups.add(position, attributes, matrices[position], numbers)
 
     def cells(position: int) -> pa.Table:
@@ -245,16 +223,18 @@ def postprocess(
         return (values, of_cells, unbiased, own_errors), impossible
 
     on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
-    stated = estimates.domain.impossible
+    stated = domain.impossible
     processing = {
+        "guarantee": guarantee(sources),
         "projection": projection,
         "impossible": describe_combinations(stated) if stated else "",
         "method": method,
         "readings": READINGS,
         "is_smooth": smooth_tables is not None,
-        "contradicted": "" if smooth_tables is None else _contradicted(estimates, smooth_tables),
+        "contradicted": "" if smooth_tables is None else _contradicted(domain, smooth_tables),
         "raised": 0.0 if smooth_tables is None else smooth_tables.raised,
         "rounded_cells": rounded,
+        "at_levels": isinstance(counts, CountsAtLevels),
         "base": int(rounded),
         "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
         "n_packed": len(packed),
@@ -288,19 +268,19 @@ def postprocess(
         if smooth_tables is not None:
             files += write_shrinkage(
                 folder,
-                estimates.domain,
+                domain,
                 smooth_tables.kept,
                 gains,
                 groups,
                 escape_formulas=escape_formulas,
             )
-        wanted = {estimates.domain.positions(names) for names in tables}
+        wanted = {domain.positions(names) for names in tables}
         apart = [
-            " × ".join(estimates.domain.names[index] for index in table)
-            for table in sorted(processed_counts.disagreeing & wanted)
+            " × ".join(domain.names[index] for index in table)
+            for table in sorted(counts.disagreeing & wanted)
         ]
         processing |= {"n_apart": len(apart), "apart": shown_few(apart)}
-        files.append(write_readme(folder, "processed.md.j2", estimates, label, **processing))
+        files.append(write_readme(folder, "processed.md.j2", sources, label, **processing))
         facts = {
             "created": now(),
             "label": label,
@@ -308,17 +288,83 @@ def postprocess(
             "rounded": rounded,
             "gap": None if projection is None else projection.gap,
             "rounds": None if projection is None else projection.rounds,
-            "guarantee": estimates.guarantee,
-            **facts_of_sources(estimates.sources),
+            "guarantee": guarantee(sources),
+            **facts_of_sources(sources),
         }
         manifest = save_manifest(folder, KIND, facts, files)
     on_progress("Finished", 1.0)
     return ProcessedTables(output, MappingProxyType(manifest))
 
 
-def _contradicted(estimates: Estimates, smooth_tables: SmoothTables) -> str:
+def _counts_at_levels(
+    release: TableRelease,
+    method: Method | None,
+    rounded: bool | int,
+    gap: float | None,
+    on_progress: Progress,
+) -> CountsAtLevels:
+    """Those of tables with an attribute at several levels; `ReleaseError` for what there is not."""
+    if method != "nonnegative":
+        name = release.domain.names[release.plan.closure.trees[0].column]
+        raise ReleaseError(
+            f"The attribute {name!r} is in tables at several levels, of which nonnegative tables "
+            "are made, in whole numbers or not; ask for nonnegative tables, or plan with one level."
+        )
+    refuse_open_values(release.domain, release.workload.open_attributes)
+    gap, base = GAP if gap is None else gap, max(int(rounded), 1)
+    counts = counts_at_levels(release, gap=gap, base=base, on_progress=on_progress)
+    if rounded:
+        counts.whole(())  # here, once: threads that write tables would each begin with it
+    return counts
+
+
+def _estimated(
+    estimates: Estimates, method: Method | None, gap: float | None, on_progress: Progress
+) -> tuple[Nonnegative | None, SmoothTables | None]:
+    """The nonnegative contributions, or smooth tables with their errors."""
+    if method == "nonnegative":
+        refuse_open_values(estimates.domain, estimates.open_attributes)
+        projection = nearest_nonnegative(
+            estimates.contributions,
+            estimates.domain.sizes,
+            estimates.strategies,
+            zeros=estimates.domain.structural_zeros,
+            kept=estimates.public,
+            gap=GAP if gap is None else gap,
+            on_progress=on_progress,
+        )
+        return projection, None
+    if method is None:
+        return None, None
+    smooth_tables = smooth(estimates, on_progress=part_of_progress(on_progress, 0.0, 0.5))
+    # Here, where it is done once: threads that write tables would each begin with it.
+    smooth_tables.rehearse_errors(part_of_progress(on_progress, 0.5, 1.0))
+    return None, smooth_tables
+
+
+def _processed_counts(
+    estimates: Estimates, processed: Nonnegative | SmoothTables | None, rounded: bool | int
+) -> "ProcessedCounts":
+    contributions = _with_zeros(estimates) if processed is None else processed.contributions
+    sizes = estimates.domain.sizes.tolist()
+    return ProcessedCounts(
+        estimates,
+        contributions,
+        is_nonnegative=processed is not None,
+        base=max(int(rounded), 1),
+        largest_order=max(map(len, estimates.tables), default=0),
+        n_searched=sum(
+            size
+            for subset in contributions
+            if len(subset) == 3
+            and (size := prod(sizes[index] for index in subset)) <= MOST_OF_THREE
+        ),
+    )
+
+
+def _contradicted(domain: Domain, smooth_tables: SmoothTables) -> str:
     """The tables whose own measurement contradicted the model, "a × b, c × d"; "" for none."""
-    names = estimates.domain.names
+    names = domain.names
     tables = smooth_tables.contradicted
     return joined([" × ".join(names[index] for index in table) for table in tables])
 

@@ -581,16 +581,19 @@ def write_tables(
 
 
 def write_readme(
-    folder: Path, template: str, estimates: Any, label: str, **facts: Any
+    folder: Path,
+    template: str,
+    sources: Sequence[MeasurementSource],
+    label: str,
+    **facts: Any,
 ) -> dict[str, Any]:
-    """Write README.md; what the manifest says of it."""
+    """Write README.md; what the manifest says of it. `guarantee` must be among the facts."""
     text = text_from_template(
         "rpexplore.results",
         template,
         label=label,
-        guarantee=estimates.guarantee,
-        sources=estimates.sources,
-        all_released=all(source.is_release for source in estimates.sources),
+        sources=sources,
+        all_released=all(source.is_release for source in sources),
         rounded=rounded,
         describe_share=describe_share,
         **facts,

@@ -429,9 +429,9 @@ def positions_of_counts(tables: TableRelease | Estimates) -> list[int]:
 def several_levels(column: str) -> ReleaseError:
     """What to raise where estimates would be made of an attribute at several levels."""
     return ReleaseError(
-        f"The attribute {column!r} is in tables at several levels, and estimates, combined tables "
-        "and synthetic records are made of tables with one level of each attribute; use the "
-        "unbiased tables, or plan with one level."
+        f"The attribute {column!r} is in tables at several levels, and smooth tables, combined "
+        "tables and second plans are made of tables with one level of each attribute; use the "
+        "unbiased tables or nonnegative ones, or plan with one level."
     )
 
 

@@ -66,10 +66,12 @@ def test_sentences_name_the_nearest_the_bound_and_laplace_noise():
     assert "does as well here" in nearest
     assert bound.startswith("No Gaussian mechanism, whatever it measures, does better")
     # Two marginals, of ages by sex and of sexes, at half of ε each: variance 2 · 2² / ε² of a cell,
-    # and of tables of 1, 2, 100 and 200 cells 200 / 100, 2 / 1 and so on in turn.
+    # and of tables of 1, 2, 100 and 200 cells 200 / 100, 2 / 1 and so on in turn; a hundredth less
+    # by least squares, as the ages by sex tell the sexes, too.
     choice = next(row for row in compared.laplace if row.baseline.name == "data-cube")
     assert choice.variances is not None
-    np.testing.assert_allclose(np.exp(choice.variances.mean), [16, 16, 8, 8], rtol=1e-6)
+    wanted = np.array([16, 16, 8, 8]) / 1.01
+    np.testing.assert_allclose(np.exp(choice.variances.mean), wanted, rtol=1e-6)
     assert 0.95 * math.sqrt(48 / compared.plan.loss_value) < compared.laplace_epsilon
     assert compared.laplace_epsilon < math.sqrt(48 / compared.plan.loss_value)
     assert "the best product of totals and cells" in laplace

@@ -49,8 +49,16 @@ def test_released_tables_count_the_groups_of_the_records(planned):
     assert round(answer["value"]) == (records.age.between(5, 9) & (records.sex == "F")).sum()
 
 
-@pytest.mark.by_day(1)
-@pytest.mark.parametrize("verb", [("postprocess", "--nonnegative"), ("synthesize",)])
+def test_whole_counts_are_made_of_all_levels(planned):
+    planned.done("release", "plan.json", "records.csv", "--out", "out", "--yes")
+    said = planned.done("postprocess", "out", "--nonnegative", "--round", "--out", "whole")
+    assert "Of their squared distance to the noisy tables at most" in said
+    ages = rp.Release.load("out").part("tables").table("age").value.round()
+    whole = pd.read_csv(next(Path("whole/tables").glob("*_age.csv")))
+    assert whole["value"].tolist() == ages.tolist() == [30] * 30
+
+
+@pytest.mark.parametrize("verb", [("postprocess", "--smooth"), ("synthesize",)])
 def test_estimates_are_refused_in_a_sentence(planned, verb):
     planned.done("release", "plan.json", "records.csv", "--out", "out", "--yes")
     refusal = planned.refused(verb[0], "out", *verb[1:], "--out", "made")

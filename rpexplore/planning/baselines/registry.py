@@ -215,11 +215,12 @@ class LaplaceProduct(Baseline):
 
 @dataclass(frozen=True)
 class DataCube(Baseline):
-    """Some marginals with the same noise, each table summed from the smallest that holds it.
+    """Some marginals with the same noise, and all tables from these by least squares.
 
     After Ding et al. (2011), who also choose few marginals greedily. Here, for the loss: from all
     tables that are asked for, or from the largest of them, on, two are replaced by the marginal of
-    the attributes of both as long as that is better.
+    the attributes of both as long as that is better where each table is summed from the smallest
+    that holds it.
 
     norm  2 for Gaussian noise; 1 for Laplace noise, as if its variance were 1 at ε = 1: the number
           of marginals counts by its square
@@ -233,13 +234,32 @@ class DataCube(Baseline):
             raise UnsuitableError("only for the average error, for which it is chosen.")
         if len(workload) ** 2 * len(closure.sizes) > _MOST_COMPARED:
             raise UnsuitableError("only where they are found in a moment, which they are not here.")
-        log_sizes, has = np.log(closure.sizes.astype(float)), _memberships(workload, closure)
-        exponent, found = 2 if self.norm == 1 else 1, []
-        for chosen in marginals_of_cube(workload, closure, loss, self.norm):
-            cells = (chosen @ log_sizes)[_first_with(has, chosen)]
-            found.append(exponent * np.log(len(chosen)) + cells - has @ log_sizes)
+        exponent = 2 if self.norm == 1 else 1
+        found = [
+            exponent * np.log(len(chosen)) + np.log(least_squares_of(chosen, closure))
+            for chosen in marginals_of_cube(workload, closure, loss, self.norm)
+        ]
         logs = min(found, key=lambda logs: loss.value(np.exp(logs), workload))
         return LogVariances(logs, logs)
+
+
+def least_squares_of(marginals: np.ndarray, closure: Closure) -> np.ndarray:
+    """Mean variances of tables by least squares from marginals, bool[n, d], with noise of 1 each.
+
+    float64[n_tables]; every table must be within a marginal
+    """
+    log_sizes = np.log(closure.sizes.astype(float))
+    has = np.zeros((len(closure), len(log_sizes) + 1), dtype=bool)
+    np.put_along_axis(has, closure.members.astype(np.int64), True, axis=1)
+    has, precisions = has[:, :-1], np.zeros(len(closure))
+    outside, log_cells = (~marginals).T.astype(np.float32), marginals @ log_sizes
+    step = max(_AT_ONCE // max(len(marginals), 1), 1)
+    for start in range(0, len(closure), step):
+        some = has[start : start + step]
+        over = np.exp((some @ log_sizes)[:, None] - log_cells)  # cells of S over those of B ⊇ S
+        is_within = some.astype(np.float32) @ outside == 0
+        precisions[start : start + step] = np.sum(np.where(is_within, over, 0.0), axis=1)
+    return closure.variances(1 / precisions)
 
 
 def marginals_of_cube(

@@ -11,6 +11,7 @@ totals of levels, amounts and aggregations").
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rpexplore.planning.mechanism.replacement import parts_of_totals
@@ -54,15 +55,28 @@ class KeptTotals:
         if self.tells(members):
             return Fraction(0)
         deltas = [one if of_numbers is None else of_numbers[number] for number in members]
-        parts = parts_of_totals(self.columns)
-        sides = {parts.get(int(closure.columns[number]), -1) for number in members}
+        sides = {self._parts.get(int(closure.columns[number]), -1) for number in members}
         if len(members) > 1 and (len(sides) > 1 or min(sides) < 0):
             first, second = sorted((max(delta, one) for delta in deltas), reverse=True)[:2]
             return 2 * first * second
         # One record changes: in an attribute of no total, or within a group of a level.
-        told = frozenset().union(*self.numbers)
-        kept = {column for total in self.columns for column in total}
-        changes = [n for n in members if n not in told or int(closure.columns[n]) not in kept]
+        changes = [
+            n for n in members if n not in self._told or int(closure.columns[n]) not in self._kept
+        ]
         if not changes:
             return Fraction(0)
         return deltas[0] if len(deltas) == 1 else max(*deltas, one)
+
+    # Asked for each of very many residuals.
+
+    @cached_property
+    def _parts(self) -> dict[int, int]:
+        return parts_of_totals(self.columns)
+
+    @cached_property
+    def _told(self) -> frozenset[int]:
+        return frozenset().union(*self.numbers)
+
+    @cached_property
+    def _kept(self) -> frozenset[int]:
+        return frozenset(column for total in self.columns for column in total)

@@ -10,10 +10,12 @@ import numpy as np
 
 from rpexplore.common.numbers import matrix_along
 from rpexplore.common.text import describe_count
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_design import AreaDesign
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import marginal
+from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.releases.area_measurement import AreaAnswers, PartAnswers
 from rpexplore.results.estimates.level_axes import LevelAxes
 
@@ -144,6 +146,34 @@ class AreaCells:
         axes = [order.index(index) + 1 for index in attributes]
         return shaped.transpose(0, *axes).reshape(len(counts), -1)
 
+    def from_contributions(
+        self,
+        level: int,
+        contributions: Mapping[AttributeIndices, np.ndarray],
+        strategies: Mapping[int, Strategy],
+    ) -> np.ndarray:
+        """The tables of areas of a level, [n_areas, n_cells], from all their residuals.
+
+        contributions: as `reconstruction.contribution` makes them, a stack of areas each
+        """
+        axes = self.attributes[level]
+        at_levels = self.levels_in(axes)
+        trees = [levels.at(depth) for levels, depth in at_levels]
+        sizes = np.array(self.sizes)
+        for tree, (levels, depth) in zip(trees, at_levels, strict=True):
+            sizes[levels.numbers[depth - 1]] = tree.sizes[depth - 1]
+        attributes = [
+            *self.plain(axes),
+            *(levels.numbers[depth - 1] for levels, depth in at_levels),
+        ]
+        found = marginal(attributes, sizes, contributions, strategies, trees)
+        for axis, (levels, depth) in enumerate(at_levels, start=found.ndim - len(trees)):
+            shape = *found.shape[:axis], levels.n_cells(depth), *found.shape[axis + 1 :]
+            with_all = np.zeros(shape)  # 0 in cells of no group
+            np.moveaxis(with_all, axis, 0)[levels.cells(depth)] = np.moveaxis(found, axis, 0)
+            found = with_all
+        return found.reshape(len(found), -1)
+
     def shares(self, level: int) -> np.ndarray:
         """How a total is spread over the cells of a level's table if nothing else changes.
 
@@ -265,6 +295,35 @@ class AreaCells:
             found += part
         return found.reshape(tables.shape)
 
+    def with_least_structure(self, cells: np.ndarray) -> np.ndarray:
+        """Cells of the top with the same known tables, and no dependence beyond these.
+
+        By iterative fitting, in at most 100 rounds.
+        """
+        if not self.has_unknown(0):
+            return cells
+        attributes, shape = self.attributes[0], self.shape(0)
+        known = [
+            each
+            for each in subsets_of(attributes)
+            if self.are_tables(each) and self.is_known(0, each)
+        ]
+        known = [each for each in known if not any(set(each) < set(other) for other in known)]
+        others = [
+            tuple(axis for axis, index in enumerate(attributes) if index not in each)
+            for each in known
+        ]
+        wanted = cells.reshape(shape)
+        fitted = self.possible.reshape(shape).astype(float)
+        for _ in range(100):
+            for axes in others:
+                sums = fitted.sum(axis=axes, keepdims=True)
+                ratio = np.divide(
+                    wanted.sum(axis=axes, keepdims=True), sums, np.zeros_like(sums), where=sums > 0
+                )
+                fitted = fitted * ratio
+        return fitted.ravel()
+
     @cached_property
     def _told_by_blocks(self) -> list[list[dict[int | None, tuple[np.ndarray, np.ndarray]]]]:
         """By level, of each attribute at levels: what is measured, and what makes cells of it."""
@@ -361,7 +420,7 @@ def cells_of(plan: AreaDesign) -> AreaCells:
         tuple(sizes), tuple(attributes), tuple(known), np.empty(0), exact,
         tuple(dict.fromkeys(levels_of.values())),
     )  # fmt: skip
-    return replace(cells, possible=_possible(plan, cells))
+    return replace(cells, possible=possible_cells(plan.domain, closure, cells))
 
 
 def exact_numbers(plan: AreaDesign, answers: AreaAnswers) -> dict[int, int]:
@@ -393,13 +452,13 @@ def why_no_whole_counts(plan: AreaDesign) -> str:
     return ""
 
 
-def _possible(plan: AreaDesign, cells: AreaCells) -> np.ndarray:
+def possible_cells(domain: Domain, closure: Closure, cells: AreaCells) -> np.ndarray:
     """Where there may be records by the codebook: bool[n_cells of the top]."""
     plain = cells.plain(cells.attributes[0])
     at_levels = cells.levels_in(cells.attributes[0])
     columns = [levels.tree.column for levels, _ in at_levels]
     attributes = tuple(sorted([*plain, *columns]))
-    found = plan.domain.structural_zeros.possible(attributes)
+    found = domain.structural_zeros.possible(attributes)
     if found is None:
         found = np.ones((), dtype=bool)
         for index in plain:
@@ -409,7 +468,7 @@ def _possible(plan: AreaDesign, cells: AreaCells) -> np.ndarray:
         return found.ravel()
     found = found.transpose([attributes.index(index) for index in [*plain, *columns]])
     for axis, (levels, depth) in enumerate(at_levels, start=len(plain)):
-        found = levels.summed(found, axis, depth, plan.closure.blocks) > 0
+        found = levels.summed(found, axis, depth, closure.blocks) > 0
     return found.ravel()
 
 
@@ -431,22 +490,7 @@ class PartCells:
             subset: self._contribution(level, subset, some)
             for subset in self.cells.residuals_of(axes)
         }
-        at_levels = self.cells.levels_in(axes)
-        trees = [levels.at(depth) for levels, depth in at_levels]
-        sizes = np.array(self.cells.sizes)
-        for tree, (levels, depth) in zip(trees, at_levels, strict=True):
-            sizes[levels.numbers[depth - 1]] = tree.sizes[depth - 1]
-        attributes = [
-            *self.cells.plain(axes),
-            *(levels.numbers[depth - 1] for levels, depth in at_levels),
-        ]
-        found = marginal(attributes, sizes, contributions, closure.strategies, trees)
-        for axis, (levels, depth) in enumerate(at_levels, start=found.ndim - len(trees)):
-            shape = *found.shape[:axis], levels.n_cells(depth), *found.shape[axis + 1 :]
-            with_all = np.zeros(shape)  # 0 in cells of no group
-            np.moveaxis(with_all, axis, 0)[levels.cells(depth)] = np.moveaxis(found, axis, 0)
-            found = with_all
-        return found.reshape(areas.stop - areas.start, -1)
+        return self.cells.from_contributions(level, contributions, closure.strategies)
 
     def _contribution(self, level: int, subset: AttributeIndices, rows: slice) -> np.ndarray:
         residual = self.of_part.parts.plan.closure.find(subset)

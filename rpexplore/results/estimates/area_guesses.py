@@ -13,9 +13,14 @@ from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise
 from rpexplore.releases.area_measurement import AreaAnswers
 from rpexplore.releases.area_parts import AreaParts
-from rpexplore.results.estimates.area_cells import AreaCells, PartCells, subsets_of
+from rpexplore.results.estimates.area_cells import AreaCells, PartCells
 from rpexplore.results.estimates.level_axes import LevelAxes
-from rpexplore.results.estimates.whole_areas import UNKNOWN, WholeCounts, nearest_whole_parts
+from rpexplore.results.estimates.whole_areas import (
+    UNKNOWN,
+    WholeCounts,
+    nearest_whole_parts,
+    whole_top,
+)
 
 # A part of an area is expected to have the area's cells in the proportion of its total, and to
 # deviate from them by more than chance: a priori with mean m and variance τ m in each cell, τ by
@@ -313,8 +318,8 @@ class BestGuesses(WholeCounts):
         possible = np.flatnonzero(self.cells.possible)
         is_exact = self.cells.is_exact(self.cells.attributes[0])
         if not 0 < len(possible) <= 2 * _MOST_TOGETHER or len(stages) < 2 or is_exact:
-            return self.top_from(answers, first, stages)
-        counts = self.top_from(answers, first, stages[:-1])[0]
+            return whole_top(self.cells, answers, first, stages)
+        counts = whole_top(self.cells, answers, first, stages[:-1])[0]
         own = self.cells.in_stages(answers[None], 0).reshape(len(counts), -1)
         shares = self.cells.in_stages(self.cells.shares(0)[None], 0).reshape(own.shape)
         shares /= np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
@@ -331,33 +336,8 @@ class BestGuesses(WholeCounts):
         wanted = np.linalg.solve(factor, information[possible] @ answers)
         cells = np.zeros(n_cells)
         cells[possible], _ = nnls(factor.T, wanted, maxiter=100 * len(own))
-        return self.top_from(self._with_least_structure(cells), first, stages)
-
-    def _with_least_structure(self, cells: np.ndarray) -> np.ndarray:
-        """Cells with the same known tables, and no dependence beyond them (iterative fitting)."""
-        if not self.cells.has_unknown(0):
-            return cells
-        attributes, shape = self.cells.attributes[0], self.cells.shape(0)
-        known = [
-            each
-            for each in subsets_of(attributes)
-            if self.cells.are_tables(each) and self.cells.is_known(0, each)
-        ]
-        known = [each for each in known if not any(set(each) < set(other) for other in known)]
-        others = [
-            tuple(axis for axis, index in enumerate(attributes) if index not in each)
-            for each in known
-        ]
-        wanted = cells.reshape(shape)
-        fitted = self.cells.possible.reshape(shape).astype(float)
-        for _ in range(100):
-            for axes in others:
-                sums = fitted.sum(axis=axes, keepdims=True)
-                ratio = np.divide(
-                    wanted.sum(axis=axes, keepdims=True), sums, np.zeros_like(sums), where=sums > 0
-                )
-                fitted = fitted * ratio
-        return fitted.ravel()
+        cells = self.cells.with_least_structure(cells)
+        return whole_top(self.cells, cells, first, stages)
 
     @cached_property
     def _noises(self) -> dict[int, CellNoise]:

@@ -44,7 +44,8 @@ class WholeCounts:
     def of_top(self) -> np.ndarray:
         """Counts of the top, int64[1, n_cells]."""
         answers = self.answers(0, slice(0, 1))[0]
-        return self.top_from(answers, self.first_of_top(answers), self.cells.stages[0])
+        first = self.first_of_top(answers)
+        return whole_top(self.cells, answers, first, self.cells.stages[0])
 
     def first_of_top(self, answers: np.ndarray) -> np.ndarray:
         """What the counts of the top are made from: the total, or a table that is exact.
@@ -69,25 +70,6 @@ class WholeCounts:
                 "records; leave some out."
             )
         return total
-
-    def top_from(self, cells: np.ndarray, first: np.ndarray, stages: tuple[int, ...]) -> np.ndarray:
-        """The nearest whole cells ≥ 0 of the top, int64[1, n_cells].
-
-        With fewer stages than all, the last one's cells in the order of `AreaCells.in_stages`.
-
-        cells: float64[n_cells]; first: of `first_of_top`
-        """
-        own = self.cells.in_stages(cells[None], 0)[0]
-        possible = self.cells.in_stages(self.cells.possible[None], 0)[0]
-        counts = first
-        for n_cells in (each for each in stages if each > len(first)):
-            counts = _cells_of_top(
-                own.reshape(n_cells, -1).sum(axis=1),
-                np.any(possible.reshape(n_cells, -1), axis=1),
-                counts,
-            )
-        complete = len(stages) == len(self.cells.stages[0])
-        return self.cells.from_stages(counts[None], 0) if complete else counts[None]
 
     def downwards(
         self,
@@ -190,6 +172,28 @@ class WholeCounts:
             )
             counts = _cells_of_parts(own, n_parts, counts, wanted)
         return self.cells.from_stages(counts, level)
+
+
+def whole_top(
+    cells: AreaCells, values: np.ndarray, first: np.ndarray, stages: tuple[int, ...]
+) -> np.ndarray:
+    """The nearest whole cells ≥ 0 of the top, int64[1, n_cells].
+
+    With fewer stages than all, the last one's cells in the order of `AreaCells.in_stages`.
+
+    values: float64[n_cells]; first: as of `WholeCounts.first_of_top`
+    """
+    own = cells.in_stages(values[None], 0)[0]
+    possible = cells.in_stages(cells.possible[None], 0)[0]
+    counts = first
+    for n_cells in (each for each in stages if each > len(first)):
+        counts = _cells_of_top(
+            own.reshape(n_cells, -1).sum(axis=1),
+            np.any(possible.reshape(n_cells, -1), axis=1),
+            counts,
+        )
+    complete = len(stages) == len(cells.stages[0])
+    return cells.from_stages(counts[None], 0) if complete else counts[None]
 
 
 def _cells_of_top(answers: np.ndarray, possible: np.ndarray, above: np.ndarray) -> np.ndarray:

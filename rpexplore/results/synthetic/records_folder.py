@@ -348,9 +348,10 @@ def _write_readme(
     return write_readme(
         folder,
         "synthetic.md.j2",
-        estimates,
+        estimates.sources,
         made["label"],
         **{
+            "guarantee": estimates.guarantee,
             "made": made,
             "misfit": describe_misfit(made),
             "few": describe_few(made),

@@ -1,0 +1,330 @@
+"""Counts of tables with an attribute at several levels: nonnegative, whole, and consistent."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod, sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from rpexplore.common.numbers import matrix_along, read_only
+from rpexplore.common.processes import Progress, no_progress, one_thread
+from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.errors import ReleaseError
+from rpexplore.estimation.nonnegative import check_gap
+from rpexplore.planning.mechanism.reconstruction import contribution
+from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.table_plan import TablePlan
+from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.estimates.area_cells import AreaCells, check_cells, possible_cells
+from rpexplore.results.estimates.level_axes import LevelAxes
+from rpexplore.results.estimates.whole_areas import nearest_parts, whole_top
+
+# All tables are margins of one table of cells, in which an attribute stands by the groups that all
+# its levels together tell apart. So they agree, also one level with another, and in whole numbers.
+# Of everything that such cells hold only residuals of tables were measured: where those leave
+# cells open, whole cells depend on each other no more than the tables say.
+
+
+_MOST_ROUNDS = 20_000
+_ROUNDS_BETWEEN_CHECKS = 20
+_POWER_ROUNDS = 100
+_NO_DISTANCE = 1e-12  # squared, in standard errors
+_ABOVE_LENGTH = 1.05  # of the largest curvature that was found, which is a little too small
+
+
+@dataclass(frozen=True, eq=False)
+class CountsAtLevels:
+    """Cells that are nowhere negative, and as near to what was measured as such cells can be.
+
+    Near is measured in standard errors, Σ_S |R_S (x − y)|²/σ²_S over residuals S; the total stays.
+
+    cells   of which all tables are margins: one "area", with one level
+    values  float64[n_cells]
+    tables  the released tables of counts, without attributes of one value, each once
+    gap     which share of the squared distance to what was measured may be avoidable
+    rounds  how long the search took
+    base    the number whose multiples are counted in `whole`
+    """
+
+    domain: Domain
+    cells: AreaCells
+    values: np.ndarray
+    tables: Sequence[AttributeIndices]
+    gap: float
+    rounds: int
+    base: int = 1
+    disagreeing: ClassVar[frozenset[AttributeIndices]] = frozenset()  # as of `ProcessedCounts`
+
+    def of(self, attributes: AttributeIndices) -> np.ndarray:
+        """A table of counts, one axis an attribute."""
+        return self._margin(self.values, attributes)
+
+    def whole(self, attributes: AttributeIndices) -> np.ndarray:
+        """A table over `base` in whole numbers; all such tables agree."""
+        return self._margin(self._whole_cells, attributes).astype(float)
+
+    def _margin(self, values: np.ndarray, attributes: AttributeIndices) -> np.ndarray:
+        margin = self.cells.margin_on(values[None], 0, attributes)
+        return margin.reshape(self._shape(attributes))
+
+    def _shape(self, attributes: AttributeIndices) -> list[int]:
+        return [int(self.domain.sizes[index]) for index in attributes]
+
+    @cached_property
+    def _whole_cells(self) -> np.ndarray:
+        cells = self.cells.with_least_structure(self.values / self.base)
+        total = np.array([round(float(self.values.sum()) / self.base)])
+        whole = whole_top(self.cells, cells, total, self.cells.stages[0])[0]
+        places = np.flatnonzero((cells > 0) | (whole > 0))
+        within = np.stack(
+            [
+                np.ravel_multi_index(self.cells.values_of(0, places, table), self._shape(table))
+                for table in self.tables
+                if table
+            ]
+            or [places]
+        )
+        wanted = [self.of(table).ravel() / self.base for table in self.tables if table]
+        found = np.zeros_like(whole)
+        found[places] = with_nearer_tables(whole[places], within, wanted or [cells])
+        return found
+
+
+def cells_of_tables(plan: TablePlan) -> AreaCells:
+    """The cells of which all tables of counts of a plan are margins, as one area's.
+
+    Raises `ReleaseError` if these are too many, or there are exact totals beside the number of
+    records.
+    """
+    workload, closure = plan.workload, plan.closure
+    sizes, levels_of = closure.sizes.tolist(), dict[int, LevelAxes]()
+    for tree in closure.trees:
+        axes = LevelAxes(tree, len(sizes), closure.strategies)
+        sizes += axes.sizes
+        levels_of |= dict.fromkeys(tree.of_tables, axes)
+    needed: set[int] = set()
+    for table in np.flatnonzero(~workload.has_amounts).tolist():
+        for index in workload.attribute_indices(table):
+            if index in levels_of:
+                levels = levels_of[index]
+                needed |= set(levels.numbers[: levels.depth_of(index)])
+            elif sizes[index] > 1:
+                needed.add(index)
+    attributes = tuple(sorted(needed))
+    check_cells([sizes[index] for index in attributes])
+    public = [closure.attributes(row) for row in np.flatnonzero(closure.is_public).tolist()]
+    if any(public):
+        raise ReleaseError(
+            "Tables with exact totals are not made nonnegative where an attribute is at several "
+            "levels; take the noisy tables, or plan without exact totals."
+        )
+    amounts = set(workload.domain.amounts)
+    residuals = map(closure.attributes, range(len(closure)))
+    known = frozenset(each for each in residuals if not amounts.intersection(each))
+    levels = tuple(dict.fromkeys(levels_of.values()))
+    cells = AreaCells(tuple(sizes), (attributes,), (known,), np.empty(0), levels=levels)
+    return replace(cells, possible=possible_cells(plan.domain, closure, cells))
+
+
+@one_thread()
+def counts_at_levels(
+    release: TableRelease,
+    *,
+    gap: float,
+    base: int = 1,
+    on_progress: Progress = no_progress,
+) -> CountsAtLevels:
+    """Nonnegative counts of a release of tables with attributes at several levels.
+
+    Raises `ReleaseError` if there are too many cells, or exact totals, or if the gap is not between
+    0 and 1, or out of reach.
+    """
+    check_gap(gap)
+    plan, closure = release.plan, release.plan.closure
+    cells = cells_of_tables(plan)
+    needed = [each for each in cells.residuals_of(cells.attributes[0]) if each in cells.known[0]]
+    rows = {subset: row for subset in needed if (row := closure.find(subset)) is not None}
+    measured = release.measured(list(rows.values()))
+    contributions = {
+        subset: contribution(measured[row], subset, closure.strategies)[None]
+        for subset, row in rows.items()
+    }
+    for subset in cells.residuals_of(cells.attributes[0]):
+        if subset not in rows:
+            shape = (cells.sizes[index] for index in subset)
+            contributions[subset] = np.zeros((1, *shape))
+    answers = cells.from_contributions(0, contributions, closure.strategies)[0]
+    precisions = {
+        subset: 1 / float(plan.sigma_squared.floats[row]) for subset, row in rows.items() if subset
+    }
+    distance = _Distance(cells, closure.strategies, precisions)
+    values, reached, rounds = _nearest(answers, cells.possible, distance, gap, on_progress)
+    workload, sizes = plan.workload, plan.domain.sizes
+    counted = map(workload.attribute_indices, np.flatnonzero(~workload.has_amounts).tolist())
+    tables = {tuple(index for index in table if sizes[index] > 1) for table in counted}
+    return CountsAtLevels(
+        plan.domain, cells, read_only(values), sorted(tables), reached, rounds, base
+    )
+
+
+# ---- The nearest cells ≥ 0 with a total, by accelerated projected gradients (FISTA, Beck and
+# Teboulle 2009), begun anew where they turn uphill (O'Donoghue and Candès 2015). With gradient g at
+# cells x of total N no cells have less of f than f(x) − (gᵀx − N min g), which the gap is from.
+
+
+class _Distance:
+    """Half the squared distance of cells, Σ_S |R_S x|²/(2 σ²_S), by its gradient.
+
+    precisions: 1/σ² of each residual with a measurement, but for the total, which is kept
+    """
+
+    def __init__(
+        self,
+        cells: AreaCells,
+        strategies: Mapping[int, Strategy],
+        precisions: Mapping[AttributeIndices, float],
+    ) -> None:
+        axes = cells.attributes[0]
+        self._shape: list[int] = []
+        # Of each axis what is measured along it: (residual's attribute or block, rows).
+        self._directions: list[Sequence[tuple[int | None, np.ndarray]]] = []
+        for index in cells.plain(axes):
+            n, strategy = cells.sizes[index], strategies.get(index)
+            rows = np.eye(n) - 1 / n if strategy is None else strategy.matrix
+            self._directions.append([(None, np.ones((1, n))), (index, rows)])
+            self._shape.append(n)
+        for levels, depth in cells.levels_in(axes):
+            self._directions.append([(one, rows) for one, rows, _ in levels.directions(depth)])
+            self._shape.append(levels.n_cells(depth))
+        self._precisions = {frozenset(subset): each for subset, each in precisions.items()}
+        self._begun: list[set[frozenset[int]]] = [set(self._precisions)]
+        for directions in reversed(self._directions):
+            last = {one for one, _ in directions}
+            self._begun.insert(0, {subset - last for subset in self._begun[0]})
+
+    def gradient(self, cells: np.ndarray) -> np.ndarray:
+        """Σ_S R_SᵀR_S x/σ²_S: float64[n_cells]."""
+        found = self._within(cells.reshape(self._shape), 0, frozenset())
+        return np.zeros_like(cells) if found is None else found.ravel()
+
+    def _within(self, values: np.ndarray, axis: int, begun: frozenset[int]) -> np.ndarray | None:
+        """The gradient by residuals that begin with these, of values measured along axes before."""
+        if begun not in self._begun[axis]:
+            return None
+        if axis == len(self._shape):
+            return self._precisions[begun] * values
+        total = None
+        for one, rows in self._directions[axis]:
+            measured = matrix_along(rows, values, axis)
+            below = self._within(measured, axis + 1, begun if one is None else begun | {one})
+            if below is not None:
+                part = matrix_along(rows.T, below, axis)
+                total = part if total is None else total + part
+        return total
+
+    def steepest(self) -> float:
+        """The largest curvature, by the power method."""
+        direction = np.cos(np.arange(prod(self._shape)))  # like no direction that is measured
+        length = 1.0
+        for _ in range(_POWER_ROUNDS):
+            direction = self.gradient(direction / np.linalg.norm(direction))
+            length = float(np.linalg.norm(direction))
+            if not length:
+                break
+        return _ABOVE_LENGTH * length
+
+
+def _nearest(
+    answers: np.ndarray,
+    possible: np.ndarray,
+    distance: _Distance,
+    gap: float,
+    on_progress: Progress,
+) -> tuple[np.ndarray, float, int]:
+    """The nearest cells ≥ 0, 0 where nobody can be, with the total of the answers or 0.
+
+    Returns them, float64[n_cells], with the gap and the number of rounds.
+    """
+    total, places = max(float(answers.sum()), 0.0), np.flatnonzero(possible)
+
+    def projected(values: np.ndarray) -> np.ndarray:
+        found = np.zeros_like(values)
+        found[places] = nearest_parts(values[places], np.array([0]), np.array([total]))
+        return found
+
+    if not total:
+        return np.zeros_like(answers), 0.0, 0
+    steepest, reached = distance.steepest(), 1.0
+    cells = ahead = projected(answers)
+    speed = 1.0
+    for rounds in range(_MOST_ROUNDS):
+        if rounds % _ROUNDS_BETWEEN_CHECKS == 0:
+            gradient = distance.gradient(cells - answers)
+            squared = float(gradient @ (cells - answers))
+            avoidable = 2 * (float(gradient @ cells) - total * float(gradient[places].min()))
+            # Whatever is nearer than a millionth of a standard error is no distance.
+            reached = 0.0 if squared <= _NO_DISTANCE else min(avoidable / squared, 1.0)
+            on_progress(f"Making the tables nonnegative (gap {max(reached, gap):.1g})", 0.0)
+            if reached <= gap:
+                return cells, max(reached, 0.0), rounds
+        gradient = distance.gradient(ahead - answers)
+        following = projected(ahead - gradient / steepest)
+        if gradient @ (following - cells) > 0:
+            speed = 1.0
+        faster = (1 + sqrt(1 + 4 * speed**2)) / 2
+        ahead = following + (speed - 1) / faster * (following - cells)
+        cells, speed = following, faster
+    raise ReleaseError(
+        f"After {_MOST_ROUNDS:,} rounds the gap is {reached:.2g}, above {gap:.2g}; ask for a "
+        "larger gap."
+    )
+
+
+# ---- Whole cells whose tables are near: one record after another is moved to another cell.
+#
+# Rounded cell by cell, tables of many small cells can be off by many records together.
+
+
+_MOVED_FROM = 8  # cells that a record may be moved from, of which the best is taken
+_MOST_COMPARED = 2_000_000_000  # cells of all tables in all steps: some ten seconds
+
+
+def with_nearer_tables(
+    counts: np.ndarray, within: np.ndarray, wanted: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Cells with the same total and tables nearer to what is wanted, by least squares.
+
+    Until no record of the cells that stand out most can be moved with a gain, or it takes long.
+
+    Args:
+        counts: int64[n_cells] ≥ 0.
+        within: int64[n_tables, n_cells]: the cell of each table that each cell is in.
+        wanted: Of each table float64[n].
+    """
+    counts = counts.copy()
+    beyond = [
+        np.bincount(own, counts, minlength=len(each)) - each
+        for own, each in zip(within, wanted, strict=True)
+    ]
+    for _ in range(_MOST_COMPARED // max(within.size * (_MOVED_FROM + 1), 1)):
+        by_table = np.stack([each[own] for own, each in zip(within, beyond, strict=True)])
+        together = np.where(counts > 0, by_table.sum(axis=0), -np.inf)
+        n_sources = min(_MOVED_FROM, int(np.count_nonzero(counts)))
+        sources = np.argpartition(-together, n_sources - 1)[:n_sources] if n_sources else []
+        best = -1e-9, 0, 0
+        for source in sources:
+            changes = by_table - by_table[:, source, None] + 1
+            changes = np.where(within == within[:, source, None], 0.0, changes).sum(axis=0)
+            target = int(np.argmin(changes))
+            best = min(best, (float(changes[target]), int(source), target))
+        _, source, target = best
+        if source == target:
+            break
+        counts[source] -= 1
+        counts[target] += 1
+        for own, each in zip(within, beyond, strict=True):
+            each[own[source]] -= 1
+            each[own[target]] += 1
+    return counts
