@@ -74,11 +74,44 @@ def test_an_adaptive_plan_is_simulated_where_three_attributes_depend_jointly_as_
 
 def test_a_population_without_any_error_does_not_decide(monkeypatch):
     """Errors of 0 have no ratio."""
-    errors = iter([0.0, 0.0, 0.0, 0.0, 0.4, 0.3, 0.2, 0.1] * 2)
+    errors = iter([0.0] * len(SHARES) + list(range(len(SHARES), 0, -1)))
     monkeypatch.setattr(smooth_choice, "_adaptive", lambda *_: None)
     monkeypatch.setattr(smooth_choice, "_error", lambda *_: next(errors))
     choice = choose_smooth_weights(rp.Workload.all_up_to(DOMAIN, 3), BUDGET, EXPECTED)
     assert choice.share == SHARES[-1]
+
+
+def test_a_part_of_the_attributes_is_simulated_with_the_noise_of_all(monkeypatch):
+    """Fewer tables by themselves would have more of the budget each."""
+    workload = rp.Workload.all_up_to(DOMAIN, 3)
+    smooth_residuals, measured = smooth_choice.smooth_residuals, []
+    monkeypatch.setattr(smooth_choice, "_MOST_ATTRIBUTES", 3)
+    monkeypatch.setattr(smooth_choice, "_adaptive", lambda *_: None)
+    monkeypatch.setattr(
+        smooth_choice,
+        "smooth_residuals",
+        lambda residuals: measured.append(residuals) or smooth_residuals(residuals),
+    )
+    choice = choose_smooth_weights(workload, BUDGET, EXPECTED)
+    variances = measured[SHARES.index(choice.share)].variances
+    assert len(variances) == 2**3
+    weighted = replace(choice.weights.weighted(workload), weights=choice.weights.weights(workload))
+    plan = plan_tables(weighted, loss=rp.SumOfVariances(), budget=BUDGET)
+    for subset, variance in variances.items():
+        assert variance == float(plan.sigma_squared.fraction(plan.closure.find(subset)))
+
+
+def test_an_adaptive_plan_of_a_part_has_its_share_of_the_budget():
+    all_of_it = rp.Budget(rho="0.01")
+    workload = SmoothWeights(0.01, 5_000).weighted(rp.Workload.all_up_to(DOMAIN, 3))
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=all_of_it)
+    part = rp.Workload.all_up_to(rp.Domain(DOMAIN.attributes), 3)
+    assert smooth_choice._adaptive(part, plan, all_of_it, EXPECTED).budget == all_of_it
+    few = rp.Workload.of(DOMAIN, [(), ("a",), ("b",), ("a", "b")])
+    budget = smooth_choice._adaptive(few, plan, all_of_it, EXPECTED).budget
+    own = [plan.closure.find(subset) for subset in ((), (0,), (1,), (0, 1))]
+    costs = [1, 5 / 6, 2 / 3, 5 / 6 * 2 / 3] / (2 * plan.sigma_squared.floats[own])
+    assert float(budget.rho) == pytest.approx(costs.sum(), rel=1e-4)
 
 
 def test_half_a_mixture_shares_the_loss_of_both_weights_evenly():
