@@ -44,12 +44,13 @@ from rpexplore.results.rehearsal import (
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
 
-SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)
+SHARES = (1.0, 0.5, 0.25, 0.1)
 """Of weights by pairs in a mixture, by the losses that each alone has; the rest by cell."""
 
 _MOST_ATTRIBUTES = 8  # that are simulated, for time
 _MOST_CELLS = 1_000_000  # of their tables
-_ABOUT_AS_GOOD = 1.03  # times the least of the largest losses
+_ABOUT_AS_GOOD = 1.01  # times the least of the largest losses
+_CLEARLY_BETTER = 1.05  # a gain by which weights by pairs alone are taken
 _LEAST_ERROR = 1e-9  # that is divided by
 
 
@@ -98,8 +99,7 @@ class SmoothChoice:
         ]
         return (
             f"Weights for model-based estimates: {mixture}. Simulated on made-up records, a table "
-            f"of the largest is off by {' and '.join(parts)}; of mixtures within 3 % of the one "
-            f"that loses least at worst, it has most by pairs.{self._describe_adaptive(row)}"
+            f"of the largest is off by {' and '.join(parts)}.{self._describe_adaptive(row)}"
         )
 
     def _describe_adaptive(self, row: int) -> str:
@@ -127,9 +127,10 @@ def choose_smooth_weights(
     Each candidate is planned; of at most eight of the attributes its tables are measured with the
     same noise but for its size, and smoothed, on made-up records in which attributes depend little
     on each other, and on others in which they depend much and some are sums of two. Its loss in a
-    population is its error over the best candidate's. The same arguments always give the same
-    weights; the adaptive plan, whose selections are random, is simulated once beside them. No
-    record is read and nothing is spent.
+    population is its error over the best candidate's. Weights by pairs alone are taken only if
+    their largest loss is clearly the least. The same arguments always give the same weights; the
+    adaptive plan, whose selections are random, is simulated once beside them. No record is read and
+    nothing is spent.
 
     Args:
         workload: The tables; those of one and two attributes within them are added.
@@ -175,8 +176,12 @@ def choose_smooth_weights(
     # An error may be 0, where next to nothing is noise.
     errors = np.maximum(frame[list(POPULATIONS)], _LEAST_ERROR)
     at_worst = (errors / errors.min()).max(axis=1).to_numpy()
-    # Of those about as good that with most by pairs: pairs of real records tell more.
-    share = SHARES[int(np.argmax(at_worst <= _ABOUT_AS_GOOD * at_worst.min()))]
+    least = at_worst[1:].min()
+    # Of mixtures about as good that with most by pairs: smaller differences are chance.
+    share = SHARES[1 + int(np.argmax(at_worst[1:] <= _ABOUT_AS_GOOD * least))]
+    # By pairs alone next to nothing of larger tables is measured, and nothing shows what they hide.
+    if _CLEARLY_BETTER * at_worst[0] < least:
+        share = SHARES[0]
     on_progress("Finished", 1.0)
     return SmoothChoice(candidates[share], share, frame, of_adaptive or None)
 
