@@ -186,13 +186,17 @@ def _tables(plan: TablePlan) -> list[AttributeIndices]:
 
 
 def noisy_contributions(
-    plan: TablePlan, counts: Counts, on_progress: Progress
+    plan: TablePlan,
+    counts: Counts,
+    on_progress: Progress,
+    residuals: Sequence[int] | None = None,
 ) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
-    """The contribution of each residual, with normal noise of the plan's variance."""
+    """The contribution of each residual, or of some, with normal noise of the plan's variance."""
     closure = plan.closure
     names, variances = plan.workload.domain.names, plan.sigma_squared.floats
-    for residual in range(len(closure)):
-        on_progress("Measuring made-up records", residual / len(closure))
+    residuals = range(len(closure)) if residuals is None else residuals
+    for done, residual in enumerate(residuals):
+        on_progress("Measuring made-up records", done / len(residuals))
         subset = closure.attributes(residual)
         if set(subset) & set(plan.workload.amounts):
             continue
@@ -304,15 +308,13 @@ def rehearse_adaptive(
         )
     on_progress("Making up records", 0.0)
     tables = tables_of(plan)
-    codes, n_records = made_up_records(plan.domain, expected, plan.workload.used)
     populations = POPULATIONS if max(map(len, tables)) >= FEWEST_OF_THREE else POPULATIONS[:1]
     rows = []
     for number, population in enumerate(populations):
         on_population = part_of_progress(
             on_progress, number / len(populations), (number + 1) / len(populations)
         )
-        if number:
-            codes = with_sums(codes, plan.workload)
+        codes, n_records = population_records(population, plan.workload, expected)
         counts = counts_of(
             [(codes, n_records, 1.0)],
             tables,
@@ -401,13 +403,30 @@ classes. Of those tried, 0 to 2 and 0 to 3, the nearest to Adult and the sample 
 _CLASSES = 6
 
 POPULATIONS = ("pairs tell all", "three attributes depend jointly")
-"""Of made-up records: as they are, and `with_sums`."""
+"""Of made-up records: with little dependence, as of most real pairs, and with much and sums."""
+
+_LITTLE_DEPENDENCE = 0.7  # of the household survey, weights by pairs lose as much as in truth
 
 _PLANTED = 0.5  # share of the records in which an attribute is the sum of two others
 
 
+def population_records(
+    population: str, workload: Workload, expected: ExpectedCounts
+) -> tuple[Codes, int]:
+    """Those of one of `POPULATIONS`, as `made_up_records` has them."""
+    domain, used = workload.domain, workload.used
+    if population == POPULATIONS[0]:
+        return made_up_records(domain, expected, used, dependence=_LITTLE_DEPENDENCE)
+    codes, n_records = made_up_records(domain, expected, used)
+    return _with_sums(codes, workload), n_records
+
+
 def made_up_records(
-    domain: Domain, expected: ExpectedCounts, attributes: Iterable[int]
+    domain: Domain,
+    expected: ExpectedCounts,
+    attributes: Iterable[int],
+    *,
+    dependence: float = DEPENDENCE,
 ) -> tuple[Codes, int]:
     """Category indices of these attributes, and the number of records, which is as expected.
 
@@ -421,7 +440,10 @@ def made_up_records(
         index: _numbers(expected, domain.names[index], int(domain.sizes[index]))
         for index in sorted({*attributes, *public})
     }
-    shares = {index: _class_shares(own, int(domain.sizes[index])) for index, own in numbers.items()}
+    shares = {
+        index: _class_shares(own, int(domain.sizes[index]), dependence)
+        for index, own in numbers.items()
+    }
     counts = whole_counts(expected.margin)
     n_records = int(counts.sum())
     cells = np.repeat(np.arange(counts.size), counts.ravel())
@@ -439,7 +461,7 @@ def made_up_records(
     return codes, n_records
 
 
-def with_sums(codes: Codes, workload: Workload) -> Codes:
+def _with_sums(codes: Codes, workload: Workload) -> Codes:
     """In half of the records, of disjoint triples the third attribute is the sum of the others."""
     codes, taken = dict(codes), set()
     for position in np.flatnonzero(workload.orders >= FEWEST_OF_THREE).tolist():
@@ -459,13 +481,13 @@ def _numbers(expected: ExpectedCounts, *what: object) -> SeededNumbers:
     return SeededNumbers(hashlib.sha256(text.encode()).digest())
 
 
-def _class_shares(numbers: SeededNumbers, size: int) -> np.ndarray:
+def _class_shares(numbers: SeededNumbers, size: int, dependence: float) -> np.ndarray:
     """The share of each value in each class, float64[n_classes, size]."""
     skew = SKEW * _normals(numbers, size)
     apart = _normals(numbers, _CLASSES * size).reshape(_CLASSES, size) / 2
     walk = np.cumsum(_normals(numbers, _CLASSES * size).reshape(_CLASSES, size), axis=1)
     walk = (walk - walk.mean(axis=1, keepdims=True)) / np.sqrt(size)
-    return _normalised(skew + DEPENDENCE * (apart + walk))
+    return _normalised(skew + dependence * (apart + walk))
 
 
 def _normals(numbers: SeededNumbers, count: int) -> np.ndarray:

@@ -7,6 +7,7 @@ taken whose largest loss is the least (minimax). An adaptive plan is simulated b
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.estimation.table_map import MeasuredResiduals
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.losses.losses import SumOfVariances
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mixed_weights import (
     FEWEST_OF_THREE,
     NOT_SIMULATED,
@@ -30,24 +32,25 @@ from rpexplore.planning.mixed_weights import (
     mixed_smooth_weights,
 )
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.results.rehearsal import (
     MOST_RECORDS,
     POPULATIONS,
     adaptive_fit,
-    made_up_records,
     noisy_contributions,
-    with_sums,
+    population_records,
 )
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
 
-SHARES = (1.0, 0.75, 0.5, 0.25)
+SHARES = (1.0, 0.5, 0.25, 0.1)
 """Of weights by pairs in a mixture, by the losses that each alone has; the rest by cell."""
 
 _MOST_ATTRIBUTES = 8  # that are simulated, for time
 _MOST_CELLS = 1_000_000  # of their tables
-_ABOUT_AS_GOOD = 1.03  # times the least of the largest losses
+_ABOUT_AS_GOOD = 1.01  # times the least of the largest losses
+_CLEARLY_BETTER = 1.03  # a gain by which weights by pairs alone are taken
 _LEAST_ERROR = 1e-9  # that is divided by
 
 
@@ -96,8 +99,7 @@ class SmoothChoice:
         ]
         return (
             f"Weights for model-based estimates: {mixture}. Simulated on made-up records, a table "
-            f"of the largest is off by {' and '.join(parts)}; of mixtures within 3 % of the one "
-            f"that loses least at worst, it has most by pairs.{self._describe_adaptive(row)}"
+            f"of the largest is off by {' and '.join(parts)}.{self._describe_adaptive(row)}"
         )
 
     def _describe_adaptive(self, row: int) -> str:
@@ -122,11 +124,13 @@ def choose_smooth_weights(
 ) -> SmoothChoice:
     """The mixture of weights by pairs and weights by cell that loses least at worst.
 
-    Each candidate is planned, measured with the same noise but for its size, and smoothed, for at
-    most eight of the attributes, on made-up records without and with attributes that are sums of
-    two others. Its loss in a population is its error over the best candidate's. The same arguments
-    always give the same weights; the adaptive plan, whose selections are random, is simulated once
-    beside them. No record is read and nothing is spent.
+    Each candidate is planned; of at most eight of the attributes its tables are measured with the
+    same noise but for its size, and smoothed, on made-up records in which attributes depend little
+    on each other, and on others in which they depend much and some are sums of two. Its loss in a
+    population is its error over the best candidate's. Weights by pairs alone are taken only if
+    their largest loss is clearly the least. The same arguments always give the same weights; the
+    adaptive plan, whose selections are random, is simulated once beside them. No record is read and
+    nothing is spent.
 
     Args:
         workload: The tables; those of one and two attributes within them are added.
@@ -145,19 +149,25 @@ def choose_smooth_weights(
         mixed = mixed_smooth_weights(by_pairs, workload, budget, (NOT_SIMULATED,))
         return SmoothChoice(mixed[NOT_SIMULATED], NOT_SIMULATED, None)
     rows: dict[float, dict[str, float]] = {share: {"share": share} for share in SHARES}
-    candidates = mixed_smooth_weights(by_pairs, simulated, budget, SHARES)
-    adaptive = _adaptive(simulated, budget, expected)
+    candidates = mixed_smooth_weights(by_pairs, workload, budget, SHARES)
+    plans = {
+        share: plan_tables(
+            replace(workload, weights=weights.weights(workload)),
+            loss=SumOfVariances(),
+            budget=budget,
+        )
+        for share, weights in candidates.items()
+    }
+    adaptive = _adaptive(simulated, plans[1.0], budget, expected)
     of_adaptive: dict[str, float] = {}
     n_steps = len(POPULATIONS) * (len(SHARES) + (adaptive is not None))
     for number, population in enumerate(POPULATIONS):
-        codes, n_records = made_up_records(simulated.domain, expected, simulated.used)
-        if number:
-            codes = with_sums(codes, simulated)
+        codes, n_records = population_records(population, simulated, expected)
         counts = _counts(simulated, codes, n_records)
-        for position, share in enumerate(SHARES):
+        for position, (share, plan) in enumerate(plans.items()):
             done = (number * n_steps / len(POPULATIONS) + position) / n_steps
             on_progress("Simulating weights", done)
-            smooth = _smooth(simulated, candidates[share], budget, counts)
+            smooth = _smooth(simulated, plan, counts)
             rows[share][population] = _error(simulated, smooth, counts, n_records)
         if adaptive is not None:
             smooth = adaptive_fit(adaptive, counts)
@@ -166,18 +176,30 @@ def choose_smooth_weights(
     # An error may be 0, where next to nothing is noise.
     errors = np.maximum(frame[list(POPULATIONS)], _LEAST_ERROR)
     at_worst = (errors / errors.min()).max(axis=1).to_numpy()
-    # Of those about as good that with most by pairs: pairs of real records tell more.
-    share = SHARES[int(np.argmax(at_worst <= _ABOUT_AS_GOOD * at_worst.min()))]
-    weights = mixed_smooth_weights(by_pairs, workload, budget, (share,))[share]
+    least = at_worst[1:].min()
+    # Of mixtures about as good that with most by pairs: smaller differences are chance.
+    share = SHARES[1 + int(np.argmax(at_worst[1:] <= _ABOUT_AS_GOOD * least))]
+    # By pairs alone next to nothing of larger tables is measured, and nothing shows what they hide.
+    if _CLEARLY_BETTER * at_worst[0] < least:
+        share = SHARES[0]
     on_progress("Finished", 1.0)
-    return SmoothChoice(weights, share, frame, of_adaptive or None)
+    return SmoothChoice(candidates[share], share, frame, of_adaptive or None)
 
 
-def _adaptive(workload: Workload, budget: Budget, expected: ExpectedCounts) -> AdaptivePlan | None:
-    """An adaptive plan of the same tables and budget; None where there can be none."""
+def _adaptive(
+    part: Workload, plan: TablePlan, budget: Budget, expected: ExpectedCounts
+) -> AdaptivePlan | None:
+    """An adaptive plan of the same tables and budget; None where there can be none.
+
+    Of a part of a plan's tables it has the share of the budget that the plan spends on them.
+    """
     records = max(round(expected.total), 1)
+    costs = plan.closure.full_cost_factor / plan.sigma_squared.floats
+    own = costs[_residuals(part, plan)].sum() / costs.sum()
+    if own < 1:
+        budget = budget.of_unit(rho=budget.rho * Fraction(float(own)).limit_denominator(10**6))
     try:
-        return adaptive_plan(workload, budget=budget, expected_records=records)
+        return adaptive_plan(part, budget=budget, expected_records=records)
     except RpexploreError:  # such as of budgets of classes, or too few records
         return None
 
@@ -215,19 +237,22 @@ def _counts(workload: Workload, codes: Codes, n_records: int) -> Counts:
     return counts_of([(codes, n_records, 1.0)], tables, sizes, on_progress=no_progress)
 
 
-def _smooth(
-    workload: Workload, weights: SmoothWeights, budget: Budget, counts: Counts
-) -> SmoothTables:
-    """The smooth tables of a plan with these weights."""
-    weighted = replace(workload, weights=weights.weights(workload))
-    plan = plan_tables(weighted, loss=SumOfVariances(), budget=budget)
-    contributions = dict(noisy_contributions(plan, counts, no_progress))
+def _residuals(part: Workload, plan: TablePlan) -> list[int]:
+    """Of a plan of more tables, the residuals that the tables of a part have."""
+    own = Closure.of(part)
+    found = (plan.closure.find(own.attributes(residual)) for residual in range(len(own)))
+    return [residual for residual in found if residual is not None]
+
+
+def _smooth(part: Workload, plan: TablePlan, counts: Counts) -> SmoothTables:
+    """The smooth tables of a part of a plan's tables."""
+    residuals = _residuals(part, plan)
+    contributions = dict(noisy_contributions(plan, counts, no_progress, residuals))
     variances = {
-        plan.closure.attributes(residual): float(variance)
-        for residual, variance in enumerate(plan.sigma_squared.floats)
+        plan.closure.attributes(residual): float(plan.sigma_squared.floats[residual])
+        for residual in residuals
     }
-    sizes = workload.domain.sizes
-    return smooth_residuals(MeasuredResiduals(contributions, variances, sizes, {}))
+    return smooth_residuals(MeasuredResiduals(contributions, variances, part.domain.sizes, {}))
 
 
 def _error(workload: Workload, smooth: SmoothTables, counts: Counts, n_records: int) -> float:
