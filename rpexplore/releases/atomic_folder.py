@@ -36,6 +36,24 @@ def new_folder(
     """
     check_new(output, drawn=drawn)
     temporary = unfinished_folder(output)
+    was_there = temporary.exists()
+    try:
+        with _new_and_locked(output, temporary, drawn) as lock:
+            for left in temporary.iterdir() if is_new else ():
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            with _give_name(output, temporary, kept_with, lock):
+                yield temporary
+    except KeyboardInterrupt:
+        # It may have come before anybody would clear the folder that had just been made.
+        if not was_there:
+            with suppress(OSError):
+                temporary.rmdir()
+        raise
+
+
+@contextmanager
+def _new_and_locked(output: Path, temporary: Path, drawn: str | None) -> Iterator[int]:
+    """The descriptor of the temporary folder: made if need be, locked, and this user's."""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         temporary.mkdir(mode=0o700, exist_ok=True)
@@ -53,10 +71,7 @@ def new_folder(
             with suppress(OSError):
                 temporary.rmdir()  # made above, when another run had just given its own a name
             raise
-        for left in temporary.iterdir() if is_new else ():
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
-        with _give_name(output, temporary, kept_with, lock):
-            yield temporary
+        yield lock
 
 
 @contextmanager

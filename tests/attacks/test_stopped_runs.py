@@ -155,6 +155,17 @@ def test_a_stop_that_is_signalled_twice_leaves_nothing(number, tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_stop_when_the_folder_has_just_been_made_leaves_nothing(tmp_path, monkeypatch):
+    def interrupted(folder):
+        assert folder.is_dir()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rpexplore.releases.atomic_folder._open_folder", interrupted)
+    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "out"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.by_day(2)
 def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path, monkeypatch):
     """Where SQLite writes: the last page has room for the run and its end, for the run, or none."""
