@@ -109,7 +109,7 @@ def stating_rest(first: Plan) -> Any:
     if tables is None or tables.then is None:
         raise PlanError(
             "The rest of a plan is planned anew only behind a pilot whose plan states what for; "
-            "plan with --pilot 5% --then-most-people."
+            "plan with --pilot 2% --then-most-people."
         )
     return tables
 

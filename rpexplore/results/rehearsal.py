@@ -1,7 +1,7 @@
 """How near smooth and adaptive tables would come to the truth, tried on made-up records."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -407,6 +407,8 @@ POPULATIONS = ("pairs tell all", "three attributes depend jointly")
 
 _LITTLE_DEPENDENCE = 0.7  # of the household survey, weights by pairs lose as much as in truth
 
+_MOST_REPAIRS = 20  # rounds over all impossible combinations; what one repairs another may break
+
 _PLANTED = 0.5  # share of the records in which an attribute is the sum of two others
 
 
@@ -430,15 +432,19 @@ def made_up_records(
 ) -> tuple[Codes, int]:
     """Category indices of these attributes, and the number of records, which is as expected.
 
-    The same expected counts always give the same records. Raises `WorkloadError` if they do not
-    fit the domain.
+    The same expected counts always give the same records. None has a combination that the codebook
+    states to be impossible, except where the expected counts have it, or no value was found that
+    it leaves open. Raises `WorkloadError` if they do not fit the domain.
     """
     expected = expected.fitted(domain)
     public = {domain.position(name): axis for axis, name in enumerate(expected.attributes)}
-    # Each has its own numbers, so that plans of other attributes are rehearsed on the same records.
+    conditions = domain.structural_zeros.conditions
+    named = {index for condition in conditions for index in condition}
+    # Each has its own numbers, and all that conditions name are drawn, so that plans of other
+    # attributes are rehearsed on the same records.
     numbers = {
         index: _numbers(expected, domain.names[index], int(domain.sizes[index]))
-        for index in sorted({*attributes, *public})
+        for index in sorted({*attributes, *public, *named})
     }
     shares = {
         index: _class_shares(own, int(domain.sizes[index]), dependence)
@@ -458,7 +464,30 @@ def made_up_records(
     for index, own in numbers.items():
         if index not in public:
             codes[index] = _drawn_by_class(shares[index], classes, own.uniforms(n_records))
+    for _ in range(_MOST_REPAIRS):
+        n_changed = 0
+        for condition in conditions:
+            within = np.flatnonzero(_holds(condition, codes))
+            # The last attribute yields: a child's employment, and not the age.
+            open_values = [
+                index for index in condition if index not in public and not condition[index].all()
+            ]
+            if not within.size or not open_values:
+                continue
+            last = max(open_values)
+            left = np.where(condition[last], 0.0, shares[last])
+            left /= left.sum(axis=1, keepdims=True)
+            uniforms = numbers[last].uniforms(within.size)
+            codes[last][within] = _drawn_by_class(left, classes[within], uniforms)
+            n_changed += within.size
+        if not n_changed:
+            break
     return codes, n_records
+
+
+def _holds(condition: Mapping[int, np.ndarray], codes: Codes) -> np.ndarray:
+    """Of which records all values are among those of the condition: bool[n_records]."""
+    return np.logical_and.reduce([mask[codes[index]] for index, mask in condition.items()])
 
 
 def _with_sums(codes: Codes, workload: Workload) -> Codes:
@@ -471,6 +500,10 @@ def _with_sums(codes: Codes, workload: Workload) -> Codes:
             sums = (codes[first] + codes[second]) % int(workload.domain.sizes[third])
             # Every other record: made-up records stand in the order of public counts alone.
             planted = np.arange(len(sums)) % round(1 / _PLANTED) == 0
+            after = codes | {third: np.where(planted, sums, codes[third])}
+            for condition in workload.domain.structural_zeros.conditions:
+                if third in condition:
+                    planted &= ~_holds(condition, after)
             codes[third] = np.where(planted, sums, codes[third]).astype(codes[third].dtype)
     return codes
 

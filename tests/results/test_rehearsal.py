@@ -57,6 +57,31 @@ def test_made_up_records_are_skewed_and_dependent():
         assert np.abs(crossed - independent).sum() / n_records > 0.1
 
 
+def test_no_made_up_record_has_an_impossible_combination():
+    """Else tables that are 0 there seem far from the truth, by all records that are there."""
+    numbers = {"a": 6, "b": 4, "c": 5, "d": 3}
+    fields = [
+        {"name": name, "constraints": {"minimum": 0, "maximum": size - 1}}
+        for name, size in numbers.items()
+    ]
+    impossible = [{"a": "0..2", "b": "1..3"}, {"b": "0", "c": "1..4"}, {"b": "0", "d": "0"}]
+    domain = rp.Domain.from_schema({"fields": fields, "impossible": impossible})
+    workload = rp.Workload.all_up_to(domain, 3)
+    for population in smooth_rehearsal.POPULATIONS:
+        codes, n_records = smooth_rehearsal.population_records(
+            population, workload, rp.ExpectedCounts.of_total(5000)
+        )
+        a, b, c, d = (codes[index] for index in range(4))
+        assert len(a) == n_records == 5000
+        assert not np.any((a <= 2) & (b >= 1))
+        assert not np.any((b == 0) & ((c >= 1) | (d == 0)))
+        assert np.any(a <= 2)  # what is named first stays
+    # Plans of other attributes have the same records.
+    alone, _ = made_up_records(domain, rp.ExpectedCounts.of_total(5000), [1])
+    again, _ = made_up_records(domain, rp.ExpectedCounts.of_total(5000), range(4))
+    assert np.array_equal(alone[1], again[1])
+
+
 def test_errors_are_those_of_the_measured_tables_and_smooth_ones_are_smaller(monkeypatch):
     seen = []
 
