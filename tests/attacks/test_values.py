@@ -81,6 +81,22 @@ def test_durations_are_numbers_of_no_unit_and_refused(kind, tmp_path):
                 source.count(Domain((Attribute("c", values),)), [(0,)])
 
 
+@pytest.mark.parametrize("freq", ["Y", "Q", "D"])
+def test_periods_are_numbers_since_1970_and_refused(freq, tmp_path):
+    """Also where nothing is known of their type but its name, as without pandas."""
+    frame = pandas.DataFrame({"c": pandas.PeriodIndex(["2026-05-01"], freq=freq)})
+    frame.to_parquet(tmp_path / "records.parquet")
+    table = pa.table(frame)
+    stored = table["c"].combine_chunks().storage
+    named = pa.field("c", stored.type, metadata={"ARROW:extension:name": "other.period"})
+    unknown = pa.table([stored], schema=pa.schema([named]))
+    file = FileSource(tmp_path / "records.parquet")
+    for source in (file, *(FrameSource(one, name="survey") for one in (frame, table, unknown))):
+        for values in (Amounts(0, 365), Integers(0, 99_999), Bins((0, 5, 99_999))):
+            with pytest.raises(DataError, match=r"of a kind \(.*\.period\) that cannot be count"):
+                source.count(Domain((Attribute("c", values),)), [(0,)])
+
+
 @pytest.mark.parametrize(
     ("kind", "value", "minimum", "maximum"),
     [("tinyint", 100, -50, 120), ("smallint", 32_000, -32_000, 32_767), ("uhugeint", 5, 0, 9)],

@@ -636,7 +636,7 @@ def _parquet_batches(
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     schema = pyarrow.parquet.read_schema(path)
     for column in names:
-        refuse_odd_kind(name, column, schema.field(column).type)
+        refuse_odd_kind(name, column, schema.field(column))
     rows = min(max(_BATCH_VALUES // max(len(names), 1), _LEAST_ROWS), _MOST_ROWS)
     # Old times of 96 bits hold more years than nanoseconds do, as which they would be read.
     with pyarrow.parquet.ParquetFile(
