@@ -30,7 +30,7 @@ def recoded(tree: AreaTree, recodes: Mapping[str, Mapping[str, str]]) -> AreaTre
         numbers = _numbers_of_codes(tree, tree.levels.index(level))
         targets: dict[str, int] = {}
         for key, code in recode.items():
-            target = _target(numbers, level, key, normalize("NFC", code), recode)
+            target = _target(tree, numbers, level, key, normalize("NFC", code), recode)
             for text in texts_of_key(key):
                 text = normalize("NFC", text.strip())
                 if not text:
@@ -77,7 +77,12 @@ def _numbers_of_codes(tree: AreaTree, level: int) -> dict[str, list[int]]:
 
 
 def _target(
-    numbers: Mapping[str, Sequence[int]], level: str, key: str, code: str, recode: Mapping[str, str]
+    tree: AreaTree,
+    numbers: Mapping[str, Sequence[int]],
+    level: str,
+    key: str,
+    code: str,
+    recode: Mapping[str, str],
 ) -> int:
     """The area that a code is recoded to; `DomainError` unless there is exactly one."""
     found = numbers.get(code, [])
@@ -87,7 +92,19 @@ def _target(
             f"{told}which it recodes itself; recode {shown(key)!r} to {shown(recode[code])!r}."
         )
     if not found:
-        raise DomainError(f"{told}which is no area of this level; correct one of both.")
+        others = [
+            name
+            for place, name in enumerate(tree.levels[1:], 1)
+            if name != level and code in _numbers_of_codes(tree, place)
+        ]
+        if others:
+            raise DomainError(
+                f"{told}which is an area of the level {others[0]!r}; state the recode for that "
+                "level."
+            )
+        raise DomainError(
+            f"{told}which is no area of this level; correct the code, or add the area to the areas."
+        )
     if len(found) > 1:
         raise DomainError(
             f"{told}which {len(found):,} areas of this level are called; give these areas codes "
