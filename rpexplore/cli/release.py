@@ -88,8 +88,11 @@ def release(
             "--file-per-table": file_per_table,
             "--stream": stream,
         }
+        # Whoever names the plan as well may mean a run that is not there; `resume` says so.
+        has_run = releases.can_be_resumed(out) or (out / MANIFEST).is_file()
+        refuses = has_run or plan_file is None
         for name, value in (given | flags).items():
-            if value:
+            if value and refuses:
                 raise RpexploreError(
                     f"--resume finishes a run from what it has drawn, and takes no {name}; leave "
                     "it out."

@@ -155,7 +155,10 @@ def first_plan_of(sha256: str, folder: Path | None) -> Plan:
     """The first plan that a plan file names, from beside it."""
     if folder is None:
         raise PlanError("a plan of a rest has the first plan beside it; read it from its folder.")
-    first = Plan.load(folder / name_of_first(sha256))
+    path = folder / name_of_first(sha256)
+    if not path.is_file():
+        raise PlanError(f"it needs the first plan, {path.name}, beside it; put that file there.")
+    first = Plan.load(path)
     if first.sha256 != sha256:
         raise ContradictionError(f"{name_of_first(sha256)} beside it is of another plan.")
     return first

@@ -34,6 +34,8 @@ def test_a_pilot_then_its_forecast_then_the_rest(program):
     assert program.json("forecast", "plan.json", "--public", "out-pilot") == facts
     refused = program.refused("release", "--resume", "--out", "out")
     assert "rpexplore release PLAN DATA --resume --out out, which costs nothing further" in refused
+    elsewhere = ("release", "plan.json", "records.csv", "--resume", "--out", "elsewhere")
+    assert "There is no run into 'elsewhere'" in program.refused(*elsewhere)
     resumed = program.done(*run, "--resume", "--yes")
     assert "Cost      ρ = 0.1 that is booked already" in resumed
     assert "charged again" not in resumed

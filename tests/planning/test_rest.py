@@ -91,6 +91,9 @@ def test_its_file_has_the_first_plan_beside_it(tmp_path):
     first_plan(pilot="30%").save(beside)
     with pytest.raises(RpexploreError, match=r"beside it is of another plan"):
         Plan.load(tmp_path / "rest.json")
+    beside.unlink()
+    with pytest.raises(RpexploreError, match=rf"needs the first plan, {beside.name}, beside it"):
+        Plan.load(tmp_path / "rest.json")
 
 
 def test_epsilon_follows_from_rho_alone():
