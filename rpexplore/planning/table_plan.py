@@ -229,7 +229,8 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
         if self.then is not None:
             return (
                 f"{measures}the rest is then planned anew, for the same tables and within the same "
-                f"cost, so that {self.then.text}."
+                f"cost, so that {self.then.text}. The standard errors stated here are those of "
+                "measuring on with the present weights; the plan of the rest states its own."
             )
         return (
             f"{measures}what follows adds to it, and all tables are as accurate as without a pilot."

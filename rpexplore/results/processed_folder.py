@@ -307,8 +307,9 @@ def _counts_at_levels(
     if method != "nonnegative":
         name = release.domain.names[release.plan.closure.trees[0].column]
         raise ReleaseError(
-            f"The attribute {name!r} is in tables at several levels, of which nonnegative tables "
-            "are made, in whole numbers or not; ask for nonnegative tables, or plan with one level."
+            f"The attribute {name!r} is in tables at several levels, of which only nonnegative "
+            "tables are made; ask for these (--nonnegative, with --round for whole numbers), or "
+            "plan with one level."
         )
     refuse_open_values(release.domain, release.workload.open_attributes)
     gap, base = GAP if gap is None else gap, max(int(rounded), 1)

@@ -112,8 +112,9 @@ def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> N
     st.caption(f"{capitalised(reading.what)}. {capitalised(reading.trust)}.")
     whole = st.checkbox("Whole numbers", key="make whole", persist_state="session")
     st.caption(
-        "Each count changes by less than 1; the total is the same in all tables, other totals can "
-        "differ from table to table by rounding. Biased: small counts may go to 0 together."
+        "All tables have the same total, and tables of two attributes the totals of those of one; "
+        "the README of the folder names tables whose totals differ. Most counts change by less "
+        "than 1. Biased: small counts may go to 0 together."
     )
 
     def work(on_progress: Progress, output: Path) -> None:

@@ -160,8 +160,8 @@ def test_moves_of_records_make_tables_nearer():
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"method": "smooth"}, "at several levels, of which nonnegative tables are made"),
-        ({"rounded": True}, "at several levels, of which nonnegative tables are made"),
+        ({"method": "smooth"}, "at several levels, of which only nonnegative tables"),
+        ({"rounded": True}, "with --round for whole numbers"),
         ({"method": "nonnegative", "gap": 1e-15}, "ask for a larger gap"),
     ],
 )
