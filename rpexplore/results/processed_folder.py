@@ -308,8 +308,8 @@ def _counts_at_levels(
         name = release.domain.names[release.plan.closure.trees[0].column]
         raise ReleaseError(
             f"The attribute {name!r} is in tables at several levels, of which only nonnegative "
-            "tables are made; ask for these (--nonnegative, with --round for whole numbers), or "
-            "plan with one level."
+            "tables are made, of whole numbers if wanted; ask for nonnegative ones, or plan with "
+            "one level."
         )
     refuse_open_values(release.domain, release.workload.open_attributes)
     gap, base = GAP if gap is None else gap, max(int(rounded), 1)

@@ -88,10 +88,10 @@ def domain_from_lines(text: str) -> Domain:
 
 
 def describe_codebook(domain: Domain, kind: str) -> str:
-    """What a codebook holds: "Table Schema: 7 attributes, 84 values, 2 with groups."."""
+    """What a codebook holds: "Table Schema: 7 attributes, 84 values, 2 attributes with levels."."""
     text = f"{kind}: {plural(len(domain), 'attribute')}, {plural(values_in_all(domain), 'value')}"
     grouped = sum(bool(attribute.groups) for attribute in domain)
-    return f"{text}, {grouped} with groups." if grouped else f"{text}."
+    return f"{text}, {plural(grouped, 'attribute')} with levels." if grouped else f"{text}."
 
 
 def describe_loaded(scenario: Scenario, what: str) -> str:

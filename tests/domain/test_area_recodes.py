@@ -47,7 +47,7 @@ def test_they_are_kept_with_the_tree_and_tell_it_from_others():
         ({"city": {"x": "N1"}}, "level 'city' are recoded, which the areas do not have"),
         ({"all": {"x": "N"}}, "level 'all' are recoded, which the areas do not have"),
         ({"town": {"x": "N3"}}, "'N3', which is no area of this level"),
-        ({"town": {"x": "N"}}, "which is an area of the level 'region'; state the recode for that level"),
+        ({"town": {"x": "N"}}, "an area of the level 'region'; state the recode for that level"),
         ({"town": {"a": "b", "b": "N1"}}, "to 'b', which it recodes itself; recode 'a' to 'N1'"),
         ({"town": {"x": "9"}}, "to '9', which 2 areas of this level are called"),
         ({"town": {"x": "N2"}}, "to 'N2', which is stated to be empty"),

@@ -122,7 +122,7 @@ def test_what_a_codebook_leaves_out_is_named(app, small):
     session = upload(app("codebook", small), "s.json", json.dumps({"fields": fields}).encode())
     assert session.scenario.domain.names == ("sex",)
     said = plain(session.texts("success"))
-    assert "Loaded s.json (Table Schema): 1 attribute, 2 values, 1 with groups." in said
+    assert "Loaded s.json (Table Schema): 1 attribute, 2 values, 1 attribute with levels." in said
     assert "no values for them: weight (type number)" in plain(session.texts("warning"))
 
 

@@ -116,7 +116,7 @@ def test_what_a_codebook_holds_and_what_is_left_out():
     grouped = Attribute("x", Categories(("a",)), groups=(("South",),))
     domain = rp.Domain((*DOMAIN.attributes, grouped))
     assert describe_codebook(domain, "Table Schema") == (
-        "Table Schema: 4 attributes, 25 values, 1 with groups."
+        "Table Schema: 4 attributes, 25 values, 1 attribute with levels."
     )
     said = describe_left_out({"weight": "number", **dict.fromkeys("abcde", "string")})
     assert "weight (type number), a (type string), b (type string), c (type string) and 2" in said

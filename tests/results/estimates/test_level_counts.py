@@ -128,6 +128,7 @@ def test_whole_tables_agree_at_every_level_and_are_near(tmp_path):
         assert np.abs(values - own).max() < 3  # mostly below 1
     text = (tmp_path / "whole" / "README.md").read_text("utf-8")
     assert "one level with another" in text
+    assert "--smooth" not in text  # there are none to be had
 
 
 def test_what_nobody_can_be_in_is_0_and_fives_are_multiples(tmp_path):
@@ -161,7 +162,7 @@ def test_moves_of_records_make_tables_nearer():
     ("asked", "words"),
     [
         ({"method": "smooth"}, "at several levels, of which only nonnegative tables"),
-        ({"rounded": True}, "with --round for whole numbers"),
+        ({"rounded": True}, "of whole numbers if wanted; ask for nonnegative"),
         ({"method": "nonnegative", "gap": 1e-15}, "ask for a larger gap"),
     ],
 )
