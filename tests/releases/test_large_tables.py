@@ -1,6 +1,7 @@
 """Tables that are measured, written and read slice by slice: the same numbers as of the whole."""
 
 from dataclasses import replace
+from textwrap import dedent
 
 import numpy as np
 import pyarrow as pa
@@ -115,6 +116,20 @@ def test_a_run_that_is_stopped_while_it_writes_a_large_table_is_finished(
     rows = pq.read_table(finished.folder / f"tables/{LARGE:04d}_one_a_b_c_d.parquet")
     assert len(rows) == 780
     assert rows["value"].to_numpy().sum() == pytest.approx(finished.answer("a", where={}).value)
+
+
+def test_where_all_tables_are_large_the_readme_reads_a_part(data, tmp_path, monkeypatch, capsys):
+    slice_by_slice(monkeypatch)
+    workload = Workload.of(DOMAIN, [("one", "a", "b", "c", "d")])
+    plan = plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
+    folder = release(plan, data, tmp_path / "out").part("tables").folder
+    readme = (folder / "README.md").read_text()
+    assert "Tables of more than 270 cells are Parquet only; read them in parts" in readme
+    assert "read_parquet(" not in readme
+    python = readme.partition("Python:")[2].partition("R:")[0]
+    monkeypatch.chdir(folder)
+    exec(dedent(python), {})  # noqa: S102
+    assert "publishable" in capsys.readouterr().out
 
 
 def test_an_engine_counts_a_large_table_sparsely(data, tmp_path, monkeypatch):
