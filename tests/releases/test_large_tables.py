@@ -19,6 +19,7 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.feasibility import Fit
 from rpexplore.releases.large_tables import MAX_TABLE_CELLS
 from rpexplore.releases.measurement import check_measurable
+from rpexplore.releases.packed_tables import bytes_of_tables
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.unbiased import Estimates
@@ -130,6 +131,19 @@ def test_where_all_tables_are_large_the_readme_reads_a_part(data, tmp_path, monk
     monkeypatch.chdir(folder)
     exec(dedent(python), {})  # noqa: S102
     assert "publishable" in capsys.readouterr().out
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("sizes", [(110, 110, 110), (11, 110_000)])
+def test_the_disk_that_a_large_table_takes_is_what_is_asked_for(tmp_path, monkeypatch, sizes):
+    monkeypatch.setattr("rpexplore.releases.large_tables.MAX_TABLE_CELLS", 1_000_000)
+    plan = planned(*sizes)
+    path = tmp_path / "records.csv"
+    path.write_text("\n".join([",".join(plan.domain.names), ",".join("0" * len(sizes))]) + "\n")
+    folder = release(plan, path, tmp_path / "out").part("tables").folder
+    n_bytes = sum(file.stat().st_size for file in folder.rglob("*.parquet"))
+    asked = float(bytes_of_tables(plan.workload).sum())
+    assert 0.75 * asked < n_bytes < asked
 
 
 def test_an_engine_counts_a_large_table_sparsely(data, tmp_path, monkeypatch):
