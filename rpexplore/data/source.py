@@ -66,9 +66,12 @@ class SparseTable:
     def sum(
         self, axis: Sequence[int] | None = None, dtype: Any = None, *, rows: range | None = None
     ) -> np.ndarray:
-        """The sum along these axes, of all by default: int64; rows: of these along the first axis.
+        """The sum along some axes, of all by default, int64, as `ndarray.sum` makes it.
 
-        dtype: for NumPy's sake
+        Args:
+            axis: The axes that are summed away.
+            dtype: Ignored; arrays are asked for it.
+            rows: If given, only these values of the first axis with several.
         """
         while len(self._runs) > 1:
             self._merge_last()
@@ -77,8 +80,9 @@ class SparseTable:
         begin, shape = 0, list(self.shape)
         cells, times = self._runs[0] if self._runs else (np.empty(0, self._type),) * 2
         if rows is not None:
-            behind = prod(shape[1:])
-            begin, shape[0] = rows.start * behind, len(rows)
+            first = next((place for place, size in enumerate(shape) if size > 1), 0)
+            behind = prod(shape[first + 1 :])
+            begin, shape[first] = rows.start * behind, len(rows)
             some = slice(*np.searchsorted(cells, [begin, rows.stop * behind]).tolist())
             cells, times = cells[some], times[some]
         sums = np.zeros([shape[place] for place in kept], dtype=np.int64)
@@ -158,7 +162,7 @@ class Counts:
         return counts
 
     def slice(self, attribute_indices: Sequence[int], rows: range) -> np.ndarray:
-        """`counts` of some values of the first of these attributes: int64; amounts in none."""
+        """`counts` of some values of the first of these attributes, int64; no table has amounts."""
         wanted = tuple(attribute_indices)
         table = self._smallest_with(wanted)
         place = table.index(wanted[0])
@@ -167,8 +171,6 @@ class Counts:
             return self.counts(wanted)[rows.start : rows.stop]
         left = [axis for axis, index in enumerate(table) if index not in wanted]
         if isinstance(counts, SparseTable):
-            if place:  # behind attributes of one value
-                return self.counts(wanted)[rows.start : rows.stop]
             return counts.sum(left, rows=rows)
         some = (*(slice(None),) * place, slice(rows.start, rows.stop))
         return counts[some].sum(axis=tuple(left), dtype=np.int64)

@@ -87,6 +87,7 @@ class _PartCounts:
             cut = table[-1] - self._first
             if cut in self._pass.cuts_of(part):
                 larger = self._pass.cuts.cuts[cut].areas
+                assert isinstance(numbers, np.ndarray)  # only tables without areas may be sparse
                 own = self._areas[cut] = parts.areas[part].down_to(len(larger.slices))
                 of_levels = [numbers[..., rows] for rows in _rows_within(own, larger)]
                 tables[table] = np.concatenate(of_levels, axis=-1)

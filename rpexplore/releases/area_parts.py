@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from rpexplore.data.areas import AreaCut, AreaCuts
-from rpexplore.data.counting import maximal
+from rpexplore.data.blocks import maximal
 from rpexplore.domain.area_tree import AreaRange
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.areas.area_design import AreaDesign

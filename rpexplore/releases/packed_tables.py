@@ -52,6 +52,9 @@ MOST_FILES = 100
 MOST_CELLS = 1 << 20
 """Of a table in it."""
 _BYTES_PER_CELL = 24  # or fewer
+# Of a large table, with what is measured of it: figures, and indices of texts; where an attribute
+# has many values, their texts themselves. Measured: 30 to 34, and 36 to 39.
+_BYTES_PER_LARGE_CELL, _BYTES_WITH_TEXTS, _MANY_VALUES = 34, 40, 100_000
 _ROWS = 1 << 16  # of the tables in a row group, at least, where there are so many
 
 _TABLE = Column(
@@ -73,8 +76,10 @@ def bytes_of_tables(
     """About how much each table takes on the disk, or less: float64[n_tables]."""
     per_cell = BYTES_PER_CELL_IN_PARQUET if parquet_only else BYTES_PER_CELL
     n_bytes = per_cell * workload.cells + BYTES_PER_TABLE
-    large = are_large(workload)  # without CSV
-    n_bytes[large] = BYTES_PER_CELL_IN_PARQUET * workload.cells[large] + BYTES_PER_TABLE
+    for table in np.flatnonzero(are_large(workload)).tolist():  # without CSV
+        n_values = max(workload.domain.sizes[index] for index in workload.attribute_indices(table))
+        per_cell = _BYTES_PER_LARGE_CELL if n_values < _MANY_VALUES else _BYTES_WITH_TEXTS
+        n_bytes[table] = per_cell * workload.cells[table]
     packed = packed_tables(workload, file_per_table=file_per_table)
     n_bytes[packed] = _BYTES_PER_CELL * workload.cells[packed]
     return n_bytes

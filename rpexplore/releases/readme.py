@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -70,7 +70,7 @@ def table_readme(
         figures=_explained(RELEASED if len(packed) < len(workload) else RELEASED[:2]),
         limit=f"{100 * CV_LIMIT:g} %",
         impossible=impossible_rows(plan.domain),
-        example=TableFile.of(folder, path, number),
+        example=replace(TableFile.of(folder, path, number), is_large=bool(large[example])),
         n_packed=len(packed),
         has_others=len(packed) < len(workload),
         largest_packed=MOST_CELLS,
@@ -278,6 +278,7 @@ class TableFile:
     has_csv       whether it has a CSV file
     number        that of the table, where it is in one file with others
     is_folder     whether it is a folder
+    is_large      whether it has too many cells to be read as a whole
     """
 
     path: str
@@ -287,6 +288,7 @@ class TableFile:
     has_csv: bool = True
     is_folder: bool = False
     number: int | None = None
+    is_large: bool = False
 
     @classmethod
     def of(cls, folder: Path, path: str, number: int | None = None) -> "TableFile":
@@ -346,10 +348,16 @@ class TableFile:
         cv, publishable = self._added
         error, estimate = self.error, self.count
         only = "" if self.number is None else f', filters=[("table", "==", {self.number})]'
+        read = f'import pandas as pd\n\ntable = pd.read_parquet("{self._parquet}"{only})\n'
+        if self.is_large:
+            read = (
+                "from pyarrow.parquet import ParquetFile\n"
+                "\n"
+                f'parts = ParquetFile("{self._parquet}").iter_batches(100_000)\n'
+                "table = next(parts).to_pandas()  # the first rows\n"
+            )
         return (
-            "import pandas as pd\n"
-            "\n"
-            f'table = pd.read_parquet("{self._parquet}"{only})\n'
+            f"{read}"
             f'table["{cv}"] = table["{error}"] / table["{estimate}"].abs()\n'
             f'table["{publishable}"] = (table["{estimate}"] > 0) & '
             f'(table["{cv}"] <= {limit})\n'
@@ -378,6 +386,9 @@ class TableFile:
             if self.is_folder:
                 opened = f'dplyr::collect(arrow::open_dataset("{self._parquet}"))'
                 read = f"table <- as.data.frame({opened})\n"
+            if self.is_large:
+                opened = f'head(arrow::open_dataset("{self._parquet}"), 100000)'
+                read = f"table <- as.data.frame(dplyr::collect({opened}))  # the first rows\n"
         return (
             f"{read}"
             f"table${cv} <- table${error} / abs(table${estimate})\n"

@@ -14,7 +14,7 @@ from rpexplore.common.numbers import Exact
 from rpexplore.common.processes import Progress, part_of_progress
 from rpexplore.common.text import plural
 from rpexplore.data.areas import AreaShares, Work
-from rpexplore.data.counting import maximal
+from rpexplore.data.blocks import maximal
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.source import Counts, Fingerprint, PersonRule, Source
 from rpexplore.domain.domain import Domain

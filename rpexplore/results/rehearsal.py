@@ -309,7 +309,7 @@ def rehearse_adaptive(
     on_progress("Making up records", 0.0)
     tables = tables_of(plan)
     populations = POPULATIONS if max(map(len, tables)) >= FEWEST_OF_THREE else POPULATIONS[:1]
-    rows = []
+    rows, n_records = [], 0
     for number, population in enumerate(populations):
         on_population = part_of_progress(
             on_progress, number / len(populations), (number + 1) / len(populations)

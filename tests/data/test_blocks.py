@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.data.counting import Block, blocks, maximal, summed_tables
+from rpexplore.data.blocks import Block, blocks, maximal, summed_tables
 
 SETS = st.lists(st.sets(st.integers(0, 6)), max_size=12)
 SIZES = st.lists(st.integers(1, 5), min_size=7, max_size=7)

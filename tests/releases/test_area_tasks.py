@@ -9,8 +9,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.areas import AreaCoder
+from rpexplore.data.blocks import maximal
 from rpexplore.data.coding import Takers
-from rpexplore.data.counting import maximal
 from rpexplore.data.engines import spark_areas
 from rpexplore.data.engines.packing import Layout
 from rpexplore.data.engines.session import Request

@@ -1,6 +1,7 @@
 """Tables that are measured, written and read slice by slice: the same numbers as of the whole."""
 
 from dataclasses import replace
+from textwrap import dedent
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.feasibility import Fit
 from rpexplore.releases.large_tables import MAX_TABLE_CELLS
 from rpexplore.releases.measurement import check_measurable
+from rpexplore.releases.packed_tables import bytes_of_tables
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.unbiased import Estimates
@@ -117,6 +119,33 @@ def test_a_run_that_is_stopped_while_it_writes_a_large_table_is_finished(
     assert rows["value"].to_numpy().sum() == pytest.approx(finished.answer("a", where={}).value)
 
 
+def test_where_all_tables_are_large_the_readme_reads_a_part(data, tmp_path, monkeypatch, capsys):
+    slice_by_slice(monkeypatch)
+    workload = Workload.of(DOMAIN, [("one", "a", "b", "c", "d")])
+    plan = plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
+    folder = release(plan, data, tmp_path / "out").part("tables").folder
+    readme = (folder / "README.md").read_text()
+    assert "Tables of more than 270 cells are Parquet only; read them in parts" in readme
+    assert "read_parquet(" not in readme
+    python = readme.partition("Python:")[2].partition("R:")[0]
+    monkeypatch.chdir(folder)
+    exec(dedent(python), {})  # noqa: S102
+    assert "publishable" in capsys.readouterr().out
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("sizes", [(110, 110, 110), (11, 110_000)])
+def test_the_disk_that_a_large_table_takes_is_what_is_asked_for(tmp_path, monkeypatch, sizes):
+    monkeypatch.setattr("rpexplore.releases.large_tables.MAX_TABLE_CELLS", 1_000_000)
+    plan = planned(*sizes)
+    path = tmp_path / "records.csv"
+    path.write_text("\n".join([",".join(plan.domain.names), ",".join("0" * len(sizes))]) + "\n")
+    folder = release(plan, path, tmp_path / "out").part("tables").folder
+    n_bytes = sum(file.stat().st_size for file in folder.rglob("*.parquet"))
+    asked = float(bytes_of_tables(plan.workload).sum())
+    assert 0.75 * asked < n_bytes < asked
+
+
 def test_an_engine_counts_a_large_table_sparsely(data, tmp_path, monkeypatch):
     monkeypatch.setattr("rpexplore.data.source.MOST_DENSE", 300)
     monkeypatch.setattr("rpexplore.data.counting._BLOCK_CELLS", 100)
@@ -173,7 +202,8 @@ def test_sparse_counts_are_those_of_dense_ones(shape, pieces, seed):
     left = tuple(np.flatnonzero(generator.integers(0, 2, len(shape))).tolist())
     assert np.array_equal(sparse.sum(left), dense.sum(axis=left))
     assert sparse.sum() == dense.sum()
-    rows = range(*sorted(generator.integers(0, shape[0] + 1, 2).tolist()))
-    others = tuple(axis for axis in left if axis)
-    expected = dense[rows.start : rows.stop].sum(axis=others)
+    first = next((axis for axis, size in enumerate(shape) if size > 1), 0)
+    rows = range(*sorted(generator.integers(0, shape[first] + 1, 2).tolist()))
+    others = tuple(axis for axis in left if axis != first)
+    expected = dense.take(rows, axis=first).sum(axis=others)
     assert np.array_equal(sparse.sum(others, rows=rows), expected)

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.data.amounts import amounts_in, counts_of_amounts, subsets
+from rpexplore.data.blocks import Block, blocks_by_amount
 from rpexplore.data.coding import MISSING, UNKNOWN, code_type
-from rpexplore.data.counting import Block, blocks_by_amount
 from rpexplore.data.engines.coding import (
     Value,
     area_text,

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from rpexplore.common.processes import Progress, part_of_progress
 from rpexplore.data.amounts import amounts_in, counts_of_amounts
-from rpexplore.data.counting import cells_behind, maximal, products, split_codes
+from rpexplore.data.blocks import maximal
+from rpexplore.data.counting import cells_behind, products, split_codes
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.packing import csv_batches, numbers_of, unpacked, words_of
 from rpexplore.data.engines.postgres_servers import (

@@ -18,8 +18,9 @@ from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import joined
 from rpexplore.data.amounts import amount_ranges
 from rpexplore.data.areas import AreaCoder, AreaCuts, AreaShares, Work
+from rpexplore.data.blocks import maximal
 from rpexplore.data.coding import MISSING, UNKNOWN, Coder, Takers, code_type
-from rpexplore.data.counting import Codes, counts_of, maximal
+from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.engines.connections import ENGINES, Connection
 from rpexplore.data.engines.session import (
     STATE,
