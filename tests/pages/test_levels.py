@@ -20,6 +20,13 @@ def test_a_table_at_a_level_is_picked_and_planned(app):
     session.button(key="add One table").click().run()
     assert session.scenario.workload.tables == [("age@adult",), ("sex", "age@five")]
     assert session.planned.closure.trees
+    # What was picked is gone when it is added, else the next table would have it as well.
+    picked = session.multiselect(key="attributes of One table")
+    assert not picked.value
+    picked.set_value(["age@adult", "age@five"]).run()
+    session.button(key="add One table").click().run()
+    assert any("at two levels" in one.value for one in session.error)
+    assert session.multiselect(key="attributes of One table").value == ["age@adult", "age@five"]
 
 
 def test_levels_are_typed_on_the_codebook_page_and_tables_of_a_level_that_goes_are_told(app):

@@ -358,16 +358,16 @@ def of_sizes(*sizes, **request):
     return Scenario(domain, WorkloadRequest(**request))
 
 
-def test_a_table_of_a_billion_cells_is_shown_and_narrowed_away(app):
-    session = app("workload", of_sizes(1000, 1000, 1000, order=3))
-    assert "at most about 1 billion in one" in said(session)
-    assert weights(session).data_editor[0].value["cells"].max() == 1e9
+def test_a_table_of_two_billion_cells_is_shown_and_narrowed_away(app):
+    session = app("workload", of_sizes(2000, 1000, 1000, order=3))
+    assert "at most about 2 billion in one" in said(session)
+    assert weights(session).data_editor[0].value["cells"].max() == 2e9
     assert session.data_editor[0].value["error"].notna().all()
     text = plain(session.texts("warning"))
-    assert "a00 × a01 × a02, has about 1 billion cells" in text
+    assert "a00 × a01 × a02, has about 2 billion cells" in text
     assert not session.error
-    session.press("Keep tables of at most 1,000,000 cells (drops 1 of 8 tables)")
-    assert session.scenario.request.most_cells == 10**6
+    session.press("Keep tables of at most 10,000,000 cells (drops 1 of 8 tables)")
+    assert session.scenario.request.most_cells == 10**7
     assert not session.warning
     assert "Keep tables" not in " ".join(disabled(session))
     # Of a list the page only says what would fit.
@@ -375,7 +375,7 @@ def test_a_table_of_a_billion_cells_is_shown_and_narrowed_away(app):
     session.scenario = session.scenario.with_request(kind="listed", listed=tables)
     session.run()
     assert session.warning
-    assert "tables of at most 1,000 cells (drops 1 of 2 tables)" in plain(session.texts("markdown"))
+    assert "tables of at most 10,000 cells (drops 1 of 2 tables)" in plain(session.texts("markdown"))
     assert "Keep tables" not in " ".join(disabled(session))
 
 

@@ -1,7 +1,6 @@
 """The list on the Tables page: all that is published, a line each; and which part is open."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import streamlit as st
 
@@ -99,8 +98,11 @@ def _remove(part: str) -> None:
     show_part(CLOSED)
 
 
-def add_line(line: TableLine | None = None) -> None:
-    """Put a line of tables behind the others, and open it; None: one to begin with."""
+def add_line(line: TableLine | None = None) -> bool:
+    """Put a line of tables behind the others, and open it; None: one to begin with.
+
+    Returns: whether it could be added.
+    """
     scenario = current()
     if "tables" not in scenario.kinds and line is None:
         added = change(HERE, lambda: scenario.replaced(asks_for_tables=True))
@@ -110,6 +112,7 @@ def add_line(line: TableLine | None = None) -> None:
         lines = [*there, line or TableLine(order=1)]
         added = change(HERE, lambda: scenario.with_lines(lines).replaced(asks_for_tables=True))
         show_part(part_of_line(len(lines) - 1) if added else CLOSED)
+    return added
 
 
 def add_buttons() -> None:
@@ -145,5 +148,12 @@ def _one_table(label: str, names: Sequence[str], amounts: Sequence[str]) -> None
         st.button(
             "Add this table",
             key=f"add {label}",
-            on_click=partial(add_line, TableLine("listed", listed=(table,))),
+            on_click=_add_picked,
+            args=(TableLine("listed", listed=(table,)), f"attributes of {label}"),
         )
+
+
+def _add_picked(line: TableLine, picked: str) -> None:
+    """Add a table; the next one is picked from none, not beside the attributes of this one."""
+    if add_line(line):
+        st.session_state[picked] = []
