@@ -31,8 +31,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "and not 64 times.",
         "Exact totals": "Totals that are released as they are, such as a census total of each "
         "region. Neighbours then keep them, and whatever they tell by themselves is not protected. "
-        "Digits behind the name of one, in a ledger, tell it from others of that name: by its "
-        "values or areas, and by how records are read.",
+        "In a ledger, digits follow the name of each: totals of one name with other digits count "
+        "other values or areas, or read the records in another way.",
         "Privacy budget": "How much a release may depend on one privacy unit. A larger budget is "
         "more accurate and less private; the budgets of several releases of the same records add "
         "up.",
