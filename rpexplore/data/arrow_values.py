@@ -3,6 +3,10 @@
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
+from base64 import b64decode
+from collections.abc import Mapping
+from contextlib import suppress
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -122,6 +126,19 @@ def refuse_odd_kind(records: str, name: str, field: pa.Field) -> None:
             f"The column {name!r} of {records!r} is of a kind ({shown}) that cannot be counted; "
             "make it a text, a number or a date for each record."
         )
+
+
+def as_written(field: pa.Field, metadata: Mapping[bytes, bytes] | None) -> pa.Field:
+    """A column of a Parquet file with this metadata, of the type that was written, if it is known.
+
+    Of a dictionary of durations pyarrow reads the numbers alone.
+    """
+    with suppress(KeyError, ValueError, pa.ArrowException):
+        schema = pa.ipc.read_schema(pa.py_buffer(b64decode((metadata or {})[b"ARROW:schema"])))
+        written = schema.field(field.name)
+        if pa.types.is_dictionary(written.type):
+            return written
+    return field
 
 
 def as_text(column: pa.Array) -> pa.Array:

@@ -73,8 +73,11 @@ def test_durations_are_numbers_of_no_unit_and_refused(kind, tmp_path):
     sources: list[FrameSource | FileSource] = [FrameSource(records, name="survey")]
     if not pa.types.is_interval(kind):
         sources.append(FrameSource(records.to_pandas(), name="survey"))
-        pq.write_table(records, tmp_path / "records.parquet")
-        sources.append(FileSource(tmp_path / "records.parquet"))
+        listed = pa.table({"c": pa.DictionaryArray.from_arrays([0], records["c"].combine_chunks())})
+        sources.append(FrameSource(listed, name="survey"))
+        for name, table in (("records", records), ("listed", listed)):
+            pq.write_table(table, tmp_path / f"{name}.parquet")
+            sources.append(FileSource(tmp_path / f"{name}.parquet"))
     for source in sources:
         for values in (Amounts(0, 365), Integers(0, 9), Bins((0, 5, 10))):
             with pytest.raises(DataError, match=r"'c' of .* is of a kind .* cannot be counted"):
