@@ -30,9 +30,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "person in each. A person with records in 8 quarters costs about 8 times a record then, "
         "and not 64 times.",
         "Exact totals": "Totals that are released as they are, such as a census total of each "
-        "region. Neighbours then keep them, and whatever they tell by themselves is not protected. "
-        "In a ledger, digits follow the name of each: totals of one name with other digits count "
-        "other values or areas, or read the records in another way.",
+        "region. Neighbours then keep them, and whatever they tell by themselves is not protected.",
         "Privacy budget": "How much a release may depend on one privacy unit. A larger budget is "
         "more accurate and less private; the budgets of several releases of the same records add "
         "up.",
