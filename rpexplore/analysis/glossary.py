@@ -30,9 +30,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "person in each. A person with records in 8 quarters costs about 8 times a record then, "
         "and not 64 times.",
         "Exact totals": "Totals that are released as they are, such as a census total of each "
-        "region. Neighbours then keep them, and whatever they tell by themselves is not protected. "
-        "Digits behind the name of one, in a ledger, tell it from others of that name: by its "
-        "values or areas, and by how records are read.",
+        "region. Neighbours then keep them, and whatever they tell by themselves is not protected.",
         "Privacy budget": "How much a release may depend on one privacy unit. A larger budget is "
         "more accurate and less private; the budgets of several releases of the same records add "
         "up.",

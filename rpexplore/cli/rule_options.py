@@ -47,11 +47,15 @@ def refuse_beside_rules(
 
     of_rest: whether the rest behind a pilot is planned for most people, which has a certainty
     """
-    for name, value in (("--certainty", certainty), ("--public", public)):
-        if value and not require and not most_people and (name == "--public" or not of_rest):
+    has_forecast = bool(require) or most_people
+    for name, value, is_used, others in (
+        ("--certainty", certainty, has_forecast or of_rest, "--most-people or --then-most-people"),
+        ("--public", public, has_forecast, "--most-people"),
+    ):
+        if value and not is_used:
             raise WorkloadError(
                 f"{name} goes with --require RULE, such as --require '{EXAMPLE}', or with "
-                "--most-people; give one of them."
+                f"{others}; give one of them."
             )
     if require and minimum == REQUIRED:
         raise WorkloadError(

@@ -435,7 +435,8 @@ class AreaTree:
         codes = self.recodes.codes.slice(0, _SHOWN_RECODES).to_pylist()
         own = (self.codes[area].as_py() for area in self.recodes.areas[:_SHOWN_RECODES].tolist())
         shown = [f"{code} as {area}" for code, area in zip(codes, own, strict=True)]
-        shown += ["…"] * (len(self.recodes) > _SHOWN_RECODES)
+        if len(self.recodes) > _SHOWN_RECODES:
+            shown.append("…")
         are = "is counted as an area" if len(self.recodes) == 1 else "are counted as areas"
         return (
             f"{plural(len(self.recodes), 'other code')} in records ({joined(by_level)}) {are} of "

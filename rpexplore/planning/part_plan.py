@@ -341,7 +341,7 @@ class PartPlan(ABC):
 
     @property
     def booked_sha256(self) -> str:
-        """That of the plan by which a run of `alone` is booked and approved."""
+        """SHA-256 of the plan by which a run of `alone` is booked and approved."""
         return self.alone.booked_sha256
 
     @property

@@ -466,7 +466,7 @@ class Plan:
     def booked_sha256(self) -> str:
         """SHA-256 of the plan by which a run of this one is booked and approved.
 
-        Its own, or of the plan of a rest that of the first plan.
+        Its own; of the plan of a rest, that of its first plan.
         """
         tables = self.part("tables")
         return self.sha256 if tables is None or tables.first is None else tables.first.sha256

@@ -585,13 +585,16 @@ def write_readme(
     template: str,
     sources: Sequence[MeasurementSource],
     label: str,
+    *,
+    guarantee: str,
     **facts: Any,
 ) -> dict[str, Any]:
-    """Write README.md; what the manifest says of it. `guarantee` must be among the facts."""
+    """Write README.md from a template, which has the facts; what the manifest says of it."""
     text = text_from_template(
         "rpexplore.results",
         template,
         label=label,
+        guarantee=guarantee,
         sources=sources,
         all_released=all(source.is_release for source in sources),
         rounded=rounded,

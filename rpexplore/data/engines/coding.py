@@ -76,7 +76,7 @@ def _encode(value, form): ...
 def _at_zone(zone, time): ...
 
 
-def by_usual_collation(text: Value) -> Value:
+def in_default_collation(text: Value) -> Value:
     """A text of PostgreSQL with the collation of its database, whatever the column's is."""
     return _text(_bytes(sql_text(text), "UTF8"), "UTF8")
 

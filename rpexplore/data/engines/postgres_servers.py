@@ -28,15 +28,15 @@ WHERE nspname = $1::text AND relname = $2::text AND attnum > 0 AND NOT attisdrop
 """
 """The names of columns of enumerations, of texts without upper and lower case (citext), of those
 that are filled up with blanks (char(n)), and of money, which comes in cents: read as texts."""
-CARELESS_TEXTS = """
+NONDETERMINISTIC_TEXTS = """
 SELECT coalesce(json_agg(attname), '[]')::text FROM pg_attribute
 JOIN pg_class ON pg_class.oid = attrelid JOIN pg_namespace ON pg_namespace.oid = relnamespace
 JOIN pg_collation ON pg_collation.oid = attcollation
 WHERE nspname = $1::text AND relname = $2::text AND attnum > 0 AND NOT attisdropped
     AND to_jsonb(pg_collation) @> '{"collisdeterministic": false}'
 """
-"""The names of columns whose collation (of ICU, from PostgreSQL 12 on) takes two texts for one. The
-server looks for no patterns in these."""
+"""The names of columns whose collation (of ICU, from PostgreSQL 12 on) may take two texts for one.
+The server matches no patterns in these."""
 # A policy would leave rows out without a word; where one applies the server then refuses.
 _ALL_ROWS = "SET LOCAL row_security = off"
 

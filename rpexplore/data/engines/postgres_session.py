@@ -18,7 +18,7 @@ from rpexplore.data.counting import cells_behind, products, split_codes
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.packing import csv_batches, numbers_of, unpacked, words_of
 from rpexplore.data.engines.postgres_servers import (
-    CARELESS_TEXTS,
+    NONDETERMINISTIC_TEXTS,
     TEXTS,
     Catalogue,
     Snapshot,
@@ -111,20 +111,22 @@ class PostgresSession(SQLSession):
                     f"The table {name!r} has a column of a kind that cannot be read (regclass, "
                     "regtype or the like); count a view without it."
                 ) from None
-            texts, careless = (
+            texts, nondeterministic = (
                 json.loads(_asked(self.backend.con, listed, schema, table))
-                for listed in (TEXTS, CARELESS_TEXTS)
+                for listed in (TEXTS, NONDETERMINISTIC_TEXTS)
             )
         # Ibis knows such types by names without a schema, which the server's own path rules out.
         types = {
             column: "string" if column in texts else kind for column, kind in found.schema().items()
         }
         found = found.op().copy(schema=ibis.schema(types)).to_expr()
-        if not careless:
+        if not nondeterministic:
             return found
-        from rpexplore.data.engines.coding import by_usual_collation  # of an optional extra
+        from rpexplore.data.engines.coding import in_default_collation  # of an optional extra
 
-        return found.mutate(**{column: by_usual_collation(found[column]) for column in careless})
+        return found.mutate(
+            **{column: in_default_collation(found[column]) for column in nondeterministic}
+        )
 
     def coded_records(self, name: str, request: Request) -> Any:
         rule, version = request.rule, self.backend.con.info.server_version

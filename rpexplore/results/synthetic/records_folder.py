@@ -350,8 +350,8 @@ def _write_readme(
         "synthetic.md.j2",
         estimates.sources,
         made["label"],
+        guarantee=estimates.guarantee,
         **{
-            "guarantee": estimates.guarantee,
             "made": made,
             "misfit": describe_misfit(made),
             "few": describe_few(made),
