@@ -98,6 +98,7 @@ def test_its_file_has_the_first_plan_beside_it(tmp_path):
 def test_epsilon_follows_from_rho_alone():
     first = first_plan(STATED)
     assert first.noise is None
+    assert on_top_of_pilot(first, best_for(first, WEIGHTS[0])).noise is None
     assert first.rho < rp.plan(TABLES, loss=rp.SumOfVariances(), budget=STATED).rho
     plan = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=STATED)
     with pytest.raises(PlanError, match="keeps an ε by its ρ alone"):
