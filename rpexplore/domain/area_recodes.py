@@ -15,11 +15,14 @@ from rpexplore.errors import DomainError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_MOST_CODES = 200_000  # that recodes stand for
+
 
 def recoded(tree: AreaTree, recodes: Mapping[str, Mapping[str, str]]) -> AreaTree:
     """The tree with recodes in the place of its own, as `AreaTree.with_recodes` says."""
     areas: list[int] = []
     texts: list[str] = []
+    n_codes = 0
     levels = list(tree.levels[1:])
     for level, recode in recodes.items():
         if level not in levels:
@@ -32,6 +35,12 @@ def recoded(tree: AreaTree, recodes: Mapping[str, Mapping[str, str]]) -> AreaTre
         for key, code in recode.items():
             target = _target(tree, numbers, level, key, normalize("NFC", code), recode)
             for text in texts_of_key(key):
+                n_codes += 1
+                if n_codes > _MOST_CODES:
+                    raise DomainError(
+                        f"Its recodes stand for more than {_MOST_CODES:,} codes; give shorter "
+                        f"ranges than {shown(key)!r} of the level {level!r}."
+                    )
                 text = normalize("NFC", text.strip())
                 if not text:
                     raise DomainError(

@@ -68,7 +68,7 @@ from rpexplore.releases.measurement_file import (
     write_booking,
 )
 from rpexplore.releases.persons import one_of_each, refuse_differing, refuse_more_in_a_period
-from rpexplore.releases.pilot import note_rest, pilot_folder, refuse_rest_alone
+from rpexplore.releases.pilot import is_shown, note_rest, pilot_folder, refuse_rest_alone
 from rpexplore.releases.readme import COUNTED_IMPOSSIBLE
 from rpexplore.releases.release_steps import (
     ImpossibleRecords,
@@ -568,7 +568,8 @@ def draft_of(charged_run: ChargedRun, plan: Plan, folder: Path) -> Draft:
     if steps.rounds is not None:
         n_used = n_used or ends[-1]
         ends += range(ends[-1] + 1, ends[-1] + steps.rounds.n_in_rounds + 1)
-    return Draft(folder, plan, ends, charged_run.origin, n_used=n_used)
+    is_used = is_shown(plan, folder)
+    return Draft(folder, plan, ends, charged_run.origin, n_used=n_used, is_used=is_used)
 
 
 def _ends(steps: PlanSteps) -> list[int]:
@@ -584,7 +585,7 @@ def write_measured(
     Nothing behind the pilot is drawn if the run is told so.
     """
     steps = charged_run.steps
-    note_rest(steps.plan, folder)
+    note_rest(steps.plan, folder, is_begun=draft.n_measured > steps.n_pilot)
     on_drawing = part_of_progress(on_progress, steps.booked_share, steps.drawn_share)
     first_share = 1.0 if steps.rounds is None else _FIRST_SHARE
     _write_parts(charged_run, draft, part_of_progress(on_drawing, 0.0, first_share))

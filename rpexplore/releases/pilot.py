@@ -89,26 +89,35 @@ def refuse_rest_alone(plan: Plan, output: Path, *, is_booked: bool) -> None:
     _refuse_other_rest(plan, unfinished_folder(output))
 
 
-def note_rest(plan: Plan, run: Path) -> None:
+def is_shown(plan: Plan, run: Path) -> bool:
+    """Whether figures of a run's pilot may be known, whatever is left of them in its folder."""
+    return plan.booked_sha256 != plan.sha256 or (run / _NAME).exists()
+
+
+def note_rest(plan: Plan, run: Path, *, is_begun: bool) -> None:
     """Note in the unfinished folder which plan of a rest is measured, before anything of it is.
 
     What is drawn behind a pilot is then never of two plans.
+
+    is_begun: whether some of it is drawn, so that the note must be there
     """
     if plan.booked_sha256 == plan.sha256:
         return
-    _refuse_other_rest(plan, run)  # another process may have begun meanwhile
+    _refuse_other_rest(plan, run, is_begun=is_begun)  # another process may have begun meanwhile
     if not _rest_begun(run):
         write_to_disk(run / _REST, plan.sha256)
         names_to_disk(run / RUN_FOLDER)
 
 
-def _refuse_other_rest(plan: Plan, run: Path) -> None:
+def _refuse_other_rest(plan: Plan, run: Path, *, is_begun: bool = False) -> None:
     begun = _rest_begun(run)
-    if begun not in ("", plan.sha256):
+    if begun != plan.sha256 and (begun or is_begun):
+        by = f"by another plan (SHA-256 {begun[:12]}…); go on with that one"
+        if not begun:
+            by = f"already, and the note by which plan ({_REST}) is gone; bring it back"
         failed = ReleaseError(
-            f"The rest of the run in {str(run)!r} is being measured by another plan (SHA-256 "
-            f"{begun[:12]}…); go on with that one. The run stays charged, and this costs nothing "
-            "further."
+            f"The rest of the run in {str(run)!r} is being measured {by}. The run stays charged, "
+            "and this costs nothing further."
         )
         failed.says_charge = True
         raise failed

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from rpexplore import Attribute, Categories, Domain
+from rpexplore import AreaTree, Attribute, Categories, Domain
 from rpexplore.data.files.columns import CodebookFile, recognise
 from rpexplore.domain.area_file import tree_of_file
 from rpexplore.domain.values import values_by_name
@@ -121,3 +121,10 @@ def test_a_list_of_too_many_counts_is_refused_at_the_line_that_is_too_many(monke
 
     with pytest.raises(RpexploreError, match="Line 2: A list can have at most 150 own counts"):
         stated_from_lines(domain, with_conditions(domain, lines()), Target(5))
+
+
+def test_recodes_of_areas_that_stand_for_very_many_codes_are_refused():
+    tree = AreaTree.from_columns({"town": ["a", "b"]})
+    for recode in ({"1..99999999999": "a"}, {f"1..{n}": "a" for n in range(90_000, 90_100)}):
+        with pytest.raises(RpexploreError, match="stand for more than 200,000 codes"):
+            tree.with_recodes({"town": recode})

@@ -1,12 +1,14 @@
 """The plan of what follows a pilot: the best on top of what is measured, within its cost."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.numbers import Decimals
 from rpexplore.errors import PlanError, RpexploreError
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.pilot import dearer_with_pilot, pilot_plan, pilot_scales, rest_scales
@@ -99,6 +101,7 @@ def test_its_file_has_the_first_plan_beside_it(tmp_path):
 def test_epsilon_follows_from_rho_alone():
     first = first_plan(STATED)
     assert first.noise is None
+    assert on_top_of_pilot(first, best_for(first, WEIGHTS[0])).noise is None
     assert first.rho < rp.plan(TABLES, loss=rp.SumOfVariances(), budget=STATED).rho
     plan = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=STATED)
     with pytest.raises(PlanError, match="keeps an ε by its ρ alone"):
@@ -109,6 +112,24 @@ def test_verify_finds_what_is_not_of_the_first_plan():
     made = on_top_of_pilot(FIRST, best_for(FIRST, WEIGHTS[0])).within("a = 1")
     (check,) = [check for check in rp.verify(made).checks if not check.holds]
     assert "the condition on records is another one" in check.finding
+
+
+def test_a_rest_that_costs_more_or_adds_nothing_to_its_pilot_is_no_rest():
+    made = on_top_of_pilot(FIRST, best_for(FIRST, WEIGHTS[0])).part("tables")
+    floats = made.sigma_squared.floats
+    dearer = replace(
+        made,
+        sigma_squared=Decimals.rounded_up(floats * 0.999),
+        exact_privacy_cost=made.exact_privacy_cost * Fraction("1.0011"),
+    )
+    (check,) = [check for check in rp.verify(dearer.alone).checks if check.name == "first plan"]
+    assert "it costs more than is booked" in check.finding
+    assert not check.holds
+    pilot = pilot_scales(made).floats
+    for less in (1, 2):
+        scales = np.r_[floats[:1], less * pilot[1], floats[2:]]
+        with pytest.raises(PlanError, match="must add to everything that its pilot has measured"):
+            replace(made, sigma_squared=Decimals.rounded_up(scales))
 
 
 def test_the_rest_of_other_tables_or_by_another_loss_is_refused():

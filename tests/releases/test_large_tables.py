@@ -51,7 +51,8 @@ def noise(monkeypatch):
         streams: dict = {}
 
         def drawn(size, gamma_squared):
-            stream = streams.setdefault(gamma_squared, np.random.default_rng(len(streams)))
+            seed = gamma_squared.as_integer_ratio()  # other noise for another scale
+            stream = streams.setdefault(gamma_squared, np.random.default_rng(seed))
             return stream.integers(-50, 50, size)
 
         monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", drawn)

@@ -1,0 +1,69 @@
+"""Runs of a rest whose notes are taken away: no pilot is drawn twice, no rest is of two plans."""
+
+from pathlib import Path
+
+import pytest
+
+from rpexplore.errors import ReleaseError
+from rpexplore.releases import charged_run
+from rpexplore.releases.release import release
+from tests.releases.table_plan import CSV, runs
+from tests.releases.test_pilot_release import PILOTED, drawn, unfinished
+from tests.releases.test_pilot_rest import FIRST, OTHER, REST
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    path = tmp_path / "data" / "records.csv"
+    path.parent.mkdir()
+    path.write_text(CSV)
+    return path
+
+
+@pytest.fixture
+def output(tmp_path) -> Path:
+    return tmp_path / "out"
+
+
+@pytest.mark.parametrize("gone", [["draft.json"], ["draft.json", "name"], ["draft.json", "rest"]])
+def test_a_pilot_that_was_shown_is_not_drawn_anew_when_its_note_is_gone(data, output, gone):
+    release(FIRST, data, output, pilot_only=True)
+    for name in gone:
+        (unfinished(output) / "run" / name).unlink(missing_ok=True)
+    pilot = drawn(unfinished(output))
+    with pytest.raises(ReleaseError, match="is not drawn again"):
+        release(REST, data, output)
+    assert drawn(unfinished(output)) == pilot  # so that a note from a backup helps
+    assert [run.state for run in runs(data)] == ["started"]
+
+
+@pytest.mark.parametrize("pilot_only", [True, False])
+def test_neither_is_that_of_a_plan_that_goes_on(data, output, pilot_only):
+    release(PILOTED, data, output, pilot_only=True)
+    (unfinished(output) / "run" / "draft.json").unlink()
+    with pytest.raises(ReleaseError, match="is not drawn again"):
+        release(PILOTED, data, output, pilot_only=pilot_only)
+
+
+def test_what_is_drawn_of_a_rest_is_not_read_by_another_plan_when_its_name_is_gone(
+    data, output, monkeypatch
+):
+    release(FIRST, data, output, pilot_only=True)
+    write = charged_run._write_parts
+
+    def stopped(*arguments):
+        write(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(charged_run, "_write_parts", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            release(REST, data, output)
+    name = unfinished(output) / "run" / "rest"
+    noted = name.read_bytes()
+    name.unlink()
+    for plan in (OTHER, REST):
+        with pytest.raises(ReleaseError, match=r"the note by which plan \(run/rest\) is gone"):
+            release(plan, data, output)
+    name.write_bytes(noted)
+    assert release(REST, data, output).plan.sha256 == REST.sha256
