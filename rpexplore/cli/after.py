@@ -11,6 +11,8 @@ from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
     from rpexplore.planning.areas.area_sums import AreaName
+    from rpexplore.releases.table_release import TableRelease
+    from rpexplore.results.unbiased import Estimates
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -99,10 +101,13 @@ def postprocess(
     file_per_table: options.FilePerTable = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Make smooth, nonnegative or whole tables of a release.
+    """Make smooth, nonnegative or whole tables of a release, or tables that meet known totals.
 
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
     their intervals. Its README.md says which of them to publish for which use. Costs no privacy.
+
+    All tables meet the publicly known totals of --known-totals, which are not protected. Alone it
+    makes unbiased tables, as combine does, from which all else can be made.
 
     Of tables in areas: --nonnegative --round, counts that also add up over areas, or
     --best-guesses, such counts by a model of how areas differ from what they lie in, with errors;
@@ -119,8 +124,9 @@ def postprocess(
     from rpexplore.domain.domain import formulas_warning
     from rpexplore.releases.atomic_folder import check_new
     from rpexplore.releases.finished_release import parts_beside
-    from rpexplore.results.combination import load_unbiased
+    from rpexplore.results.combination import load_unbiased, write_combined
     from rpexplore.results.estimates.shrinkage import BY_SIZE
+    from rpexplore.results.known_totals import known_sentence
     from rpexplore.results.processed_folder import postprocess
 
     if nonnegative and smooth:
@@ -131,17 +137,12 @@ def postprocess(
         raise RpexploreError(f"--round-to must be 2 or more, got {round_to}; --round is for 1.")
     check_new(out)
     parts = parts_in(release)
-    of_areas = in_areas or best_guesses or known_totals is not None
-    if of_areas or ("areas" in parts and "tables" not in parts):
+    if in_areas or best_guesses or ("areas" in parts and "tables" not in parts):
         write_whole_counts(
             release,
             out,
             known_totals,
-            option="--best-guesses"
-            if best_guesses
-            else "--in-areas"
-            if in_areas
-            else "--known-totals",
+            option="--best-guesses" if best_guesses else "--in-areas",
             best_guesses=best_guesses,
             nonnegative=nonnegative,
             rounded=round_,
@@ -156,7 +157,19 @@ def postprocess(
         )
         return
     with progress("Reading the release") as on_progress:
-        source = load_unbiased(release)
+        source, doubt = load_unbiased(release), ""
+        if known_totals is not None:
+            source, doubt = _with_known_totals(source, known_totals)
+            if not (nonnegative or smooth or round_ or round_to is not None or gap is not None):
+                write_combined(
+                    source,
+                    out,
+                    escape_formulas=escape_formulas,
+                    file_per_table=file_per_table,
+                    on_progress=on_progress,
+                )
+                _say_known_totals(release, out, source, doubt, as_json=as_json)
+                return
         tables = postprocess(
             source,
             out,
@@ -170,6 +183,9 @@ def postprocess(
     manifest, count = tables.manifest, len(tables.table_names)
     facts = {key: manifest[key] for key in ("label", "method", "rounded", "gap", "rounds")}
     text = f"{capitalised(manifest['label'])}."
+    if tables.known_totals:
+        text += f"\n{known_sentence(tables.known_totals)}"
+        facts["known_totals"] = tables.known_totals
     if nonnegative:
         avoidable = describe_share(manifest["gap"])
         text += f"\nOf their squared distance to the noisy tables at most {avoidable} is avoidable."
@@ -196,7 +212,8 @@ def postprocess(
             "guesses."
         )
     facts |= {"folder": str(out), "table_count": count, "left_aside": aside, "warning": warning}
-    say_result(as_json, facts, "\n\n".join(filter(None, [text, aside, warning])))
+    facts |= {"doubt": doubt} if doubt else {}
+    say_result(as_json, facts, "\n\n".join(filter(None, [text, doubt, aside, warning])))
 
 
 def workbook(
@@ -229,6 +246,48 @@ def workbook(
     say_result(
         as_json, facts, f"The {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
     )
+
+
+def _with_known_totals(source: "TableRelease | Estimates", path: Path) -> "tuple[Estimates, str]":
+    """What was measured with the totals of a file; a sentence where noise does not explain them."""
+    from rpexplore.common.files import file_bytes
+    from rpexplore.errors import ReleaseError
+    from rpexplore.results.known_totals import (
+        far_from_measured,
+        known_totals_from_csv,
+        with_known_totals,
+    )
+    from rpexplore.results.unbiased import Estimates
+
+    measured = Estimates.of(source)
+    content = file_bytes(path, f"The file of known totals {str(path)!r}", ReleaseError)
+    known = with_known_totals(source, known_totals_from_csv(measured, path, content))
+    return known, far_from_measured(measured, known)
+
+
+def _say_known_totals(
+    release: Path, out: Path, tables: "Estimates", doubt: str, *, as_json: bool
+) -> None:
+    """Say what was written where known totals alone are met."""
+    from rpexplore.common.text import capitalised
+    from rpexplore.releases.finished_release import parts_beside
+    from rpexplore.results.known_totals import known_sentence
+
+    is_one = len(tables.table_names) == 1
+    text = (
+        f"{capitalised(tables.label)}.\n{known_sentence(tables.known_tables)}\n\n"
+        f"The {tables.contents} {'is' if is_one else 'are'} in {out}"
+    )
+    aside = parts_beside(release, "tables")
+    facts = {
+        "folder": str(out),
+        "label": tables.label,
+        "known_totals": [list(names) for names in tables.known_tables],
+        "table_count": len(tables.table_names),
+        "left_aside": aside,
+        **({"doubt": doubt} if doubt else {}),
+    }
+    say_result(as_json, facts, "\n\n".join(filter(None, [text, doubt, aside])))
 
 
 def write_whole_counts(

@@ -182,8 +182,9 @@ KnownTotals = Annotated[
     Path | None,
     Option(
         metavar="FILE",
-        help="For areas: publicly known totals that are met, which are not protected, as .csv or "
-        ".parquet with the column total, and a column for each level or one called code.",
+        help="Publicly known totals that are met, which are not protected. Of tables: a .csv with "
+        "the column total and one for each attribute, empty where a row is of all values. Of "
+        "areas: a .csv or .parquet with the column total, and a column for each level or code.",
     ),
 ]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LIST, TOTAL = "list", "total"
 # A column of totals in the languages of offices, the surest first; compared in small letters.
-_TOTALS = (
+TOTALS = (
     TOTAL, "count", "population", "persons", "people", "residents", "anzahl", "einwohner",
     "bevölkerung", "bevoelkerung", "personen", "insgesamt", "effectif", "nombre", "habitants",
     "personnes", "población", "poblacion", "habitantes", "personas",
@@ -114,7 +114,7 @@ def totals_of_areas(
 
     content: of the file, where it is not to be read
     """
-    areas, texts, row_name = _named(tree, path, content, _TOTALS, "known totals")
+    areas, texts, row_name = _named(tree, path, content, TOTALS, "known totals")
     totals: dict[int, int] = {}
     for row, (area, text) in enumerate(zip(areas.tolist(), texts, strict=True), 1):
         if not re.fullmatch("[0-9]{1,15}", text.strip()):

@@ -162,11 +162,12 @@ NOTE = Column(
     "note",
     "note",
     "Whether it is stated that no record is in the row: by the codebook, or as the "
-    "area is empty. Nothing where not.",
+    "area is empty; or whether its count is publicly known. Nothing where not.",
 )
 """Behind the figures of a table, own counts or areas that has such rows."""
 
 IMPOSSIBLE_NOTE = "impossible by the codebook"
+KNOWN_NOTE = "publicly known"
 EMPTY_NOTE = "empty by the list of areas: exactly 0, without noise"
 
 VALUE_IS = Column("value_is", "note", "What was done to the count in value.")

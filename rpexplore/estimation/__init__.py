@@ -6,8 +6,8 @@ smooth tables: a best guess at the counts, by empirical Bayes; biased, and label
 order each table is a baseline made of smaller tables, plus what its own measured residual says
 beyond that, shrunk as far as it is noise (docs/mathematics.md §13).
 
-In reading order: `table_map`, `cell_coupling`, `nonnegative`, `one_way`, `pairs`, `higher_tables`,
-`agreement`, `standard_errors`, `smooth_tables`.
+In reading order: `table_map`, `cell_coupling`, `exact_totals`, `nonnegative`, `one_way`, `pairs`,
+`higher_tables`, `agreement`, `standard_errors`, `smooth_tables`.
 
 Imports `planning.mechanism`, `domain` and `common`.
 """

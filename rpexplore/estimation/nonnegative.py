@@ -13,6 +13,7 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.values import StructuralZeros
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.estimation.cell_coupling import CellCoupling
+from rpexplore.estimation.exact_totals import empty_cells, independent
 from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets, without_rounding
 from rpexplore.planning.mechanism.strategy import Strategy
 
@@ -156,10 +157,10 @@ class _Search:
         if self._has_totals:
             if self._fixed:
                 raise ReleaseError(
-                    "Tables with exact totals are not made nonnegative where combinations are "
-                    "impossible; take the noisy tables, or smooth ones."
+                    "Tables with exact or known totals are not made nonnegative where combinations "
+                    "are impossible; take the unbiased tables."
                 )
-            self._fixed = _empty_cells(tables, given, self._kept)
+            self._fixed = empty_cells(tables, given, self._kept)
         self._given = {**given, **with_zeros(tables, given, self._fixed, self._kept)}
         self._contributions = dict(self._given)
         self._length = tables.product(given, given)
@@ -176,7 +177,7 @@ class _Search:
         # Contributions of all possible records, each counted alike.
         self._even: dict[AttributeIndices, np.ndarray] = {}
         if self._has_totals:
-            self._even = _independent(tables, given, self._kept)
+            self._even = independent(tables, given, self._kept)
         elif zeros is not None and self._fixed:
             try:
                 for subset in tables.family:
@@ -556,7 +557,7 @@ def with_zeros(
 ) -> dict[AttributeIndices, np.ndarray]:
     """The nearest contributions whose tables are 0 in fixed cells: those that are not as given.
 
-    kept: those that stay as given, the total among them
+    kept: those that stay as given, the total among them; what they are alone must be 0 there
     """
     if not fixed:
         return {}
@@ -590,54 +591,12 @@ def with_zeros(
             break
         pulled = pulled_back(direction)
         image = in_cells({**nothing, **pulled})
-        step = length / float(direction @ image)
+        if not (curvature := float(direction @ image)) > 0:
+            break  # what is left are rounding errors in cells of what is kept
+        step = length / curvature
         multipliers += step * direction
         residual -= step * image
         shorter = float(residual @ residual)
         direction = residual + shorter / length * direction
         length = shorter
     return {subset: given[subset] - part for subset, part in pulled_back(multipliers).items()}
-
-
-# ---- Exact totals.
-
-
-def _empty_cells(
-    tables: TableMap, given: ContributionArrays, kept: Collection[AttributeIndices]
-) -> dict[AttributeIndices, np.ndarray]:
-    """Where exact totals of 0 leave maximal tables without a record: bool, for those with some."""
-    empty: dict[AttributeIndices, np.ndarray] = {}
-    for table in tables.tables:
-        cells = np.zeros([int(tables.sizes[index]) for index in table], dtype=bool)
-        for subset in (subset for subset in kept if set(subset) <= set(table)):
-            others = tuple(axis for axis, index in enumerate(table) if index not in subset)
-            cells |= np.expand_dims(tables.table(subset, given) < 0.5, others)
-        if cells.any():
-            empty[table] = cells
-    return empty
-
-
-def _independent(
-    tables: TableMap, given: ContributionArrays, kept: Collection[AttributeIndices]
-) -> dict[AttributeIndices, np.ndarray]:
-    """Contributions of records that have the exact totals and nothing else in common.
-
-    Of totals that share attributes, all attributes that a table has are in one of them
-    (`planning.mechanism.exact_totals.refuse_unprotected`).
-    """
-    parts: list[set[int]] = []
-    for subset in kept:
-        joined = set(subset).union(*(part for part in parts if part & set(subset)))
-        parts = [*(part for part in parts if not part & set(subset)), joined]
-    n_records, even = max(float(given[()]), 1.0), {}
-    for subset in tables.family:
-        within = [tuple(index for index in subset if index in part) for part in parts]
-        product = np.full((), n_records)
-        for part in filter(None, within):
-            product = np.multiply.outer(product, given[part] / n_records)
-        order = [index for part in within for index in part]
-        if len(order) < len(subset):
-            even[subset] = np.zeros_like(given[subset])
-        else:
-            even[subset] = np.transpose(product, np.argsort(order).astype(int))
-    return even

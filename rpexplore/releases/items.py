@@ -362,9 +362,10 @@ class MarginalEstimate:
     def marginal(self) -> Marginal:
         return Marginal(self.values, self.noise)
 
-    def cells(self, labels: Sequence[Labels]) -> pa.Table:
+    def cells(self, labels: Sequence[Labels], *, is_known: bool = False) -> pa.Table:
         """One row a cell: labels, value, standard_error, lower_95, upper_95, and perhaps note.
 
+        is_known: whether the counts are publicly known, which the note then says
         Of amounts a row for the sum, and for the records with and without one, as in tables.
         """
         domain, attributes = self.noise.domain, self.noise.attributes
@@ -375,7 +376,7 @@ class MarginalEstimate:
                 units = one.basis.row_units(one.attribute)
                 values = values * units.reshape([-1, *(1,) * (len(sums) - axis - 1)])
         impossible = impossible_answers(domain, attributes, sums)
-        return table_of_cells(labels, values, self.noise.variances, impossible)
+        return table_of_cells(labels, values, self.noise.variances, impossible, is_known=is_known)
 
     def answer(self, where: Where) -> Answer:
         """The answer to a product query; what it leaves out is summed over."""

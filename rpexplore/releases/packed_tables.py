@@ -26,7 +26,14 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.common.processes import in_order
-from rpexplore.domain.result_schema import DISTINCT, IMPOSSIBLE_NOTE, NOTE, RELEASED, Column
+from rpexplore.domain.result_schema import (
+    DISTINCT,
+    IMPOSSIBLE_NOTE,
+    KNOWN_NOTE,
+    NOTE,
+    RELEASED,
+    Column,
+)
 from rpexplore.releases.large_tables import are_large
 from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.table_cells import (
@@ -331,13 +338,18 @@ def rows_of_packed(
     impossible: np.ndarray | None,
     figures: Sequence[Column] = RELEASED,
     note: str = "",
+    *,
+    is_known: bool = False,
 ) -> pa.Table:
     """The rows of a table from its figures, as files of single tables have them.
 
     note: what was done to all values, if one of the figures is for that
+    is_known: whether they are publicly known, as for `table_of_cells`
     """
+    if is_known and impossible is None:
+        impossible = np.zeros(values.shape, dtype=bool)
     figures = figures if impossible is None else (*figures, NOTE)
     arrays = arrays_of_figures(figures, values, errors, note)
     if impossible is not None:
-        arrays[-1] = notes_of(impossible.ravel())
+        arrays[-1] = notes_of(impossible.ravel(), KNOWN_NOTE if is_known else "")
     return rows_of_arrays(labels, shape, arrays, figures)

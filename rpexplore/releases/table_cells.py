@@ -25,6 +25,7 @@ from rpexplore.domain.categories import Categories
 from rpexplore.domain.result_schema import (
     DISTINCT,
     IMPOSSIBLE_NOTE,
+    KNOWN_NOTE,
     NOTE,
     RELEASED,
     Column,
@@ -62,12 +63,19 @@ def table_of_cells(
     values: np.ndarray,
     variances: np.ndarray,
     impossible: np.ndarray | None = None,
+    *,
+    is_known: bool = False,
 ) -> pa.Table:
     """One row a cell, row-major: attribute values and labels, and the columns `RELEASED`.
 
     labels: for each axis of `values`, its `label_columns`; impossible: as for `pieces_of_cells`
+    is_known: whether the values are publicly known, which a column `NOTE` then says
     """
-    return pa.concat_tables(pieces_of_cells(labels, values, variances, impossible=impossible))
+    if is_known and impossible is None:
+        impossible = np.zeros(values.shape, dtype=bool)
+    other = KNOWN_NOTE if is_known else ""
+    pieces = pieces_of_cells(labels, values, variances, impossible=impossible, other_note=other)
+    return pa.concat_tables(pieces)
 
 
 def pieces_of_cells(
@@ -77,12 +85,13 @@ def pieces_of_cells(
     figures: Sequence[Column] = RELEASED,
     note: str = "",
     impossible: np.ndarray | None = None,
+    other_note: str = "",
 ) -> Iterator[pa.Table]:
     """`table_of_cells` in pieces of a million rows, one after another; at least one.
 
     figures: the columns beside the labels; note: what was done to all values, if one is for that
     impossible: bool, as the values: the cells that no record can be in; None for none. Where there
-        are some, the column `NOTE` says so.
+        are some, the column `NOTE` says so, and of all others `other_note`.
     """
     figures = figures if impossible is None else (*figures, NOTE)
     schema = schema_of_cells([column for named in labels for column, _ in named], figures)
@@ -97,7 +106,7 @@ def pieces_of_cells(
         error = np.sqrt(variances.flat[:1] if are_alike else variances[tuple(codes)])
         columns += arrays_of_figures(figures, piece, error, note)
         if impossible is not None:
-            columns[-1] = notes_of(impossible.reshape(-1)[start:stop])
+            columns[-1] = notes_of(impossible.reshape(-1)[start:stop], other_note)
         yield pa.table(columns, schema=schema)
 
 
@@ -172,9 +181,12 @@ def arrays_of_figures(
     ]
 
 
-def notes_of(impossible: np.ndarray) -> pa.Array:
-    """The column `NOTE` of some rows: bool[n], whether no record can be in each."""
-    texts = pa.array(["", IMPOSSIBLE_NOTE])
+def notes_of(impossible: np.ndarray, other: str = "") -> pa.Array:
+    """The column `NOTE` of some rows: bool[n], whether no record can be in each.
+
+    other: the note of all other rows
+    """
+    texts = pa.array([other, IMPOSSIBLE_NOTE])
     return pa.DictionaryArray.from_arrays(impossible.astype(np.int32), texts)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.estimation.table_map import ArrayStore
+from rpexplore.estimation.table_map import subsets as table_subsets
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.part_plan import TITLES
 from rpexplore.releases.atomic_folder import check_room
@@ -51,6 +52,7 @@ from rpexplore.results.combined_areas import CombinedAreas
 from rpexplore.results.combined_counts import CombinedCounts
 from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
 from rpexplore.results.combined_tables import combined_tables
+from rpexplore.results.known_totals import known_text
 from rpexplore.results.measurement_source import (
     SPENT,
     MeasurementSource,
@@ -168,6 +170,11 @@ def combine(
     if ledger is not None:
         refuse_other_records(ledger, [each for reader in readers for each in _release_ids(reader)])
     estimates = [Estimates.of(reader) for reader in readers if reader.kind == "tables"]
+    if len(estimates) + len(marginals) > 1 and any(one.known for one in estimates):
+        raise ReleaseError(
+            "Tables that meet publicly known totals are not combined with others; combine the "
+            "releases first, and give what is made of them the known totals."
+        )
     measured = {
         kind: [
             release
@@ -321,6 +328,7 @@ _FACTS = (
 )  # fmt: skip
 PARTS = "parts"
 _ESTIMATES, _CONTRIBUTIONS = "estimates.json", "contributions.parquet"
+_KNOWN = "known_totals"
 
 
 def write_combined(
@@ -384,6 +392,7 @@ def write_combined(
             kinds=list(of_parts),
             empty="" if areas is None else areas.tree.empty_text,
             taken_over=combined.taken_over,
+            known="" if tables is None else known_text(tables.known_tables),
             assumed=ASSUMED,
             n_packed=n_packed,
             has_others=tables is not None and n_packed < len(tables.table_names),
@@ -555,6 +564,7 @@ def _write_estimates(estimates: Estimates, folder: Path) -> None:
     content = {
         "domain": estimates.domain.to_schema(),
         "tables": estimates.table_names,
+        **({_KNOWN: estimates.known_tables} if estimates.known else {}),
         "strategies": [
             {
                 "attribute": names[attribute],
@@ -594,6 +604,7 @@ def _read_estimates(
     packed = frozenset[int]()
     if in_one_file:
         packed = frozenset(packed_tables(Workload.of(domain, content["tables"])).tolist())
+    known = [domain.positions(names) for names in content.get(_KNOWN, ())]
     return Estimates(
         domain,
         tuple(domain.positions(table) for table in content["tables"]),
@@ -612,4 +623,5 @@ def _read_estimates(
             if strategy.get("leaves_values_open", False)
         ),
         packed=packed,
+        known=frozenset(chain.from_iterable(map(table_subsets, known))),
     )

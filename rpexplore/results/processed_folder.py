@@ -70,9 +70,11 @@ from rpexplore.releases.table_cells import TABLES
 from rpexplore.releases.table_release import LabelsOfBases, TableRelease
 from rpexplore.results.estimates.level_counts import CountsAtLevels, counts_at_levels
 from rpexplore.results.estimates.shrinkage import GroupDistances, smooth, write_shrinkage
+from rpexplore.results.known_totals import KnownTotals, known_text, with_known_totals
 from rpexplore.results.measurement_source import facts_of_sources, guarantee, sources_of
 from rpexplore.results.processed_tables import (
     KIND,
+    KNOWN_TOTALS,
     LAYOUT,
     METHODS,
     Method,
@@ -112,6 +114,7 @@ def postprocess(
     method: Method | None = None,
     rounded: bool | int = False,
     gap: float | None = None,
+    known_totals: KnownTotals | None = None,
     escape_formulas: bool = False,
     file_per_table: bool = False,
     on_progress: Progress = no_progress,
@@ -132,6 +135,9 @@ def postprocess(
             counts of its single values are, before they are summed.
         gap: Of nonnegative tables, which share of the distance to the noisy ones may be avoidable;
             `nonnegative.GAP` if left out.
+        known_totals: Publicly known counts that all tables meet, as of `with_known_totals`: the
+            attributes of each marginal -> its counts. They are not protected. The unbiased answers
+            beside the values meet them, too, and have the errors that this leaves.
         escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
             would take for formulas.
         file_per_table: Whether each table has files of its own, however many there are.
@@ -141,10 +147,19 @@ def postprocess(
 
     Raises:
         ReleaseError: If there is nothing to do, the gap is out of range or goes with no method,
-            nothing can be written, or nonnegative tables would need more memory than there is.
+            nothing can be written, or nonnegative tables would need more memory than there is; for
+            known totals that cannot be met, or are to be rounded to multiples.
     """
     _check(method, rounded, gap)
     released: TableRelease | Estimates = source.unbiased_tables()
+    if known_totals is not None:
+        released = with_known_totals(released, known_totals)
+    known = released.known_tables if isinstance(released, Estimates) else []
+    if known and rounded > 1:
+        raise ReleaseError(
+            f"Publicly known totals are met exactly, and would not be multiples of {rounded}; ask "
+            "for whole numbers, or leave the known totals out."
+        )
     output = Path(output)
     check_new(output)
     workload = released.workload
@@ -167,7 +182,7 @@ def postprocess(
         counts = _processed_counts(estimates, projection or smooth_tables, rounded)
         sources = estimates.sources
     domain = released.domain
-    label = label_of(method, rounded)
+    label = label_of(method, rounded, known)
     in_one_file = frozenset(packed.tolist())
     positions = positions_of_counts(released)
     tables = [released.table_names[position] for position in positions]
@@ -175,7 +190,9 @@ def postprocess(
     if rounded and isinstance(counts, ProcessedCounts):
         counts.choose_margins(map(domain.positions, tables))
     position_of = {place: position for position, place in enumerate(positions)}
-    steps = {"method": method, "rounded": rounded}
+    steps: dict[str, Any] = {"method": method, "rounded": rounded}
+    if known:
+        steps[KNOWN_TOTALS] = [list(names) for names in known]
     gains: dict[AttributeIndices, SmoothingGain] = {}
     groups = GroupDistances(domain)
 
@@ -205,7 +222,8 @@ def postprocess(
             figures = Schema.of(unbiased)
             noisy = [np.asarray(unbiased[figures.name(role)]) for role in INTERVAL_ROLES]
             note_smoothing(position, [columns[PROCESSED_VALUE], *noisy], errors)
-        return with_unbiased(columns, unbiased, label, steps)
+        is_known = isinstance(released, Estimates) and released.is_known(tables[position])
+        return with_unbiased(columns, unbiased, label, steps, is_known=is_known)
 
     def figures_of(place: int) -> Figures:
         """Those of a table of the workload, for the file of small tables."""
@@ -236,6 +254,7 @@ def postprocess(
         "rounded_cells": rounded,
         "at_levels": isinstance(counts, CountsAtLevels),
         "base": int(rounded),
+        "known": known_text(known) if known else "",
         "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
         "n_packed": len(packed),
         "has_others": len(packed) < len(positions),
@@ -288,6 +307,7 @@ def postprocess(
             "rounded": rounded,
             "gap": None if projection is None else projection.gap,
             "rounds": None if projection is None else projection.rounds,
+            **{name: names for name, names in steps.items() if name == KNOWN_TOTALS},
             "guarantee": guarantee(sources),
             **facts_of_sources(sources),
         }
@@ -337,6 +357,13 @@ def _estimated(
         return projection, None
     if method is None:
         return None, None
+    if len(estimates.known) > 1 and estimates.domain.impossible:
+        tables = TableMap(estimates.contributions, estimates.domain.sizes, estimates.strategies)
+        if impossible_cells(tables, estimates.domain.structural_zeros):
+            raise ReleaseError(
+                "Tables with known totals are not made smooth where combinations are impossible; "
+                "take the unbiased tables."
+            )
     smooth_tables = smooth(estimates, on_progress=part_of_progress(on_progress, 0.0, 0.5))
     # Here, where it is done once: threads that write tables would each begin with it.
     smooth_tables.rehearse_errors(part_of_progress(on_progress, 0.5, 1.0))
@@ -405,7 +432,8 @@ def _with_zeros(estimates: Estimates) -> ContributionArrays:
     if not fixed:
         return estimates.contributions
     contributions = ArrayStore(estimates.contributions)
-    contributions.update(with_zeros(tables, contributions, fixed))
+    kept = estimates.public | {()}
+    contributions.update(with_zeros(tables, contributions, fixed, kept))
     return contributions
 
 
@@ -485,6 +513,9 @@ class ProcessedCounts:
         return whole
 
     def _made_whole(self, attributes: AttributeIndices) -> np.ndarray:
+        several = _of_several_values(self.estimates.domain, attributes)
+        if self.base == 1 and several in self.estimates.known:
+            return self.of(attributes)
         values = self.of(attributes) / self.base
         if not attributes:
             return np.rint(values)

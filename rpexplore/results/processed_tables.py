@@ -31,6 +31,7 @@ from rpexplore.common.template_text import text_from_template
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.domain import AttributeSet
 from rpexplore.domain.result_schema import (
+    KNOWN_NOTE,
     MODEL_ERROR,
     PROCESSED,
     PROCESSED_VALUE,
@@ -55,6 +56,7 @@ from rpexplore.releases.manifest import (
     checked_folder,
     file_entry,
     not_as_written,
+    read_manifest,
 )
 from rpexplore.releases.packed_tables import MOST_CELLS, PACKED, PackedTables, rows_of_packed
 from rpexplore.releases.table_cells import (
@@ -106,6 +108,8 @@ _NOUN = "processed tables"
 _FACTS = (
     "created", "label", "method", "rounded", "gap", "rounds", "guarantee", *SPENT,
 )  # fmt: skip
+KNOWN_TOTALS = "known_totals"
+"""In manifests and metadata: the attributes of the totals that are publicly known, if there are."""
 _STEPS: Mapping[Method | None, str] = {
     None: "",
     "nonnegative": "nonnegative and consistent",
@@ -113,20 +117,26 @@ _STEPS: Mapping[Method | None, str] = {
 }
 
 
-def kind_of(method: Method | None, rounded: bool | int) -> str:
+def kind_of(
+    method: Method | None, rounded: bool | int, known_totals: Sequence[Sequence[str]] = ()
+) -> str:
     """What was done to tables, and what that makes of them, in words.
 
     rounded: whether to whole numbers, or the number to whose multiples
+    known_totals: the attributes of the publicly known totals that are met
     """
     step = f"rounded to multiples of {rounded}" if rounded > 1 else "rounded to whole numbers"
-    steps = filter(None, [_STEPS[method], step if rounded else ""])
+    known = "publicly known totals met" if known_totals else ""
+    steps = filter(None, [known, _STEPS[method], step if rounded else ""])
     biased = "biased, small groups most" if method == "smooth" else "biased"
     return f"{', then '.join(steps)}; {biased}"
 
 
-def label_of(method: Method | None, rounded: bool | int) -> str:
+def label_of(
+    method: Method | None, rounded: bool | int, known_totals: Sequence[Sequence[str]] = ()
+) -> str:
     """`kind_of` tables, in words that go with every row."""
-    return f"{kind_of(method, rounded)}; intervals are those of the unbiased answers"
+    return f"{kind_of(method, rounded, known_totals)}; intervals are those of the unbiased answers"
 
 
 def said_in_files(folder: Path, manifest: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -213,6 +223,7 @@ class ProcessedTables(PartReader):
                 "rounded": rounded,
                 "gap": float(manifest["gap"]) if is_nonnegative else None,
                 "rounds": int(manifest["rounds"]) if is_nonnegative else None,
+                **({KNOWN_TOTALS: steps[KNOWN_TOTALS]} if KNOWN_TOTALS in steps else {}),
             }
 
         def files_of(manifest: Mapping[str, Any]) -> dict[str, list[str] | None]:
@@ -223,7 +234,8 @@ class ProcessedTables(PartReader):
             smooth = SHRINKAGE_FILES if manifest["method"] == "smooth" else ()
             return {**of_tables, **dict.fromkeys(smooth)}
 
-        return cls(folder, load_checked(folder, KIND, _NOUN, _FACTS, facts_of, files_of=files_of))
+        facts = (*_FACTS, *({KNOWN_TOTALS} & read_manifest(folder).keys()))
+        return cls(folder, load_checked(folder, KIND, _NOUN, facts, facts_of, files_of=files_of))
 
     @property
     def label(self) -> str:
@@ -233,7 +245,12 @@ class ProcessedTables(PartReader):
     @property
     def steps(self) -> str:
         """The label without what it says of intervals."""
-        return kind_of(self.manifest["method"], self.manifest["rounded"])
+        return kind_of(self.manifest["method"], self.manifest["rounded"], self.known_totals)
+
+    @property
+    def known_totals(self) -> Sequence[Sequence[str]]:
+        """The attributes of the publicly known totals that the tables meet."""
+        return self.manifest.get(KNOWN_TOTALS, ())
 
     @property
     def domain(self) -> None:
@@ -287,15 +304,24 @@ class ProcessedTables(PartReader):
     def _packed_cells(self, packed: PackedTables, position: int) -> pa.Table:
         layout: Any = self._layout
         figures = dict(zip(packed.columns, packed.figures(position), strict=True))
+        several = {
+            layout.names(position)[axis] for axis, n in enumerate(layout.shape(position)) if n > 1
+        }
+        is_known = any(several <= {*names} for names in self.known_totals)
         unbiased = rows_of_packed(
             [layout.labels[index] for index in layout.tables[position]],
             layout.shape(position),
             figures.pop(UNBIASED_VALUE),
             figures.pop(RELEASED[1]),
             packed.impossible(position),
+            is_known=is_known,
         )
-        steps = {name: self.manifest[name] for name in ("method", "rounded")}
-        return with_unbiased(figures, unbiased, self.label, steps)
+        steps = {
+            name: self.manifest[name]
+            for name in ("method", "rounded", KNOWN_TOTALS)
+            if name in self.manifest
+        }
+        return with_unbiased(figures, unbiased, self.label, steps, is_known=is_known)
 
     @cached_property
     def _layout(self) -> "_Layout | None":
@@ -401,11 +427,14 @@ def with_unbiased(
     unbiased: pa.Table,
     label: str,
     steps: Mapping[str, object] = MappingProxyType({}),
+    *,
+    is_known: bool = False,
 ) -> pa.Table:
     """The processed columns before the unbiased answers, and what they are behind all.
 
     processed: a number for each cell, or one for all; NaN becomes an empty cell
     steps: what was done, for programs
+    is_known: whether these counts are publicly known, and nothing was done to them
     """
     shape, schema = (unbiased.num_rows,), Schema.of(unbiased)
     before = [
@@ -421,7 +450,7 @@ def with_unbiased(
         *(unbiased[column.name] for column in schema.labels),
         *before,
         *(unbiased[column.name] for column in released),
-        constant_text(label, unbiased.num_rows),
+        constant_text(KNOWN_NOTE if is_known else label, unbiased.num_rows),
         *(unbiased[column.name] for column in notes),
     ]
     columns = (*apart_from(schema.labels, figures), *figures)

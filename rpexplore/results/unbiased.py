@@ -87,6 +87,8 @@ class Estimates(PartReader):
                    indices of those whose values the own matrices of tables leave open: counts of
                    single values have errors beyond any use
     packed         places of the tables that its folder has in one file (`packed_tables`)
+    known          the subsets whose contributions are publicly known from elsewhere, and all of
+                   their own subsets (`known_totals`); the variances of these stand for 0
 
     Raises `ReleaseError` if a residual of a table is missing, has no positive variance or not the
     domain's shape, or if nothing was measured at all.
@@ -103,6 +105,7 @@ class Estimates(PartReader):
     is_adaptive: bool = False
     open_attributes: tuple[int, ...] = ()
     packed: frozenset[int] = frozenset()
+    known: frozenset[AttributeIndices] = frozenset()
 
     def __post_init__(self) -> None:
         tables = tuple(sorted(set(self.tables), key=lambda table: (len(table), table)))
@@ -130,7 +133,7 @@ class Estimates(PartReader):
                 )
         of_tables = (_several(self.domain, table) for table in tables)
         within = (subset[:i] + subset[i + 1 :] for subset in variances for i in range(len(subset)))
-        for subset in chain(of_tables, within, variances):
+        for subset in chain(of_tables, within, variances, self.known):
             if subset not in contributions:
                 raise ReleaseError(
                     f"The residual of {self.domain.describe(subset)} is needed and not there."
@@ -236,7 +239,8 @@ class Estimates(PartReader):
     @property
     def label(self) -> str:
         """How the tables came about."""
-        return label_of_sources(self.sources)
+        label = label_of_sources(self.sources)
+        return f"{label}; meets publicly known totals" if self.known else label
 
     @property
     def contents(self) -> str:
@@ -253,20 +257,32 @@ class Estimates(PartReader):
 
     @cached_property
     def public(self) -> frozenset[AttributeIndices]:
-        """Those of `contributions` that are exact: public where neighbours replace records.
+        """Those of `contributions` that are exact: publicly known, or not noisy.
 
-        The number of records, and all within exact totals. Their variance stands for 0.
+        The latter are, where neighbours replace records, the number of records and all within
+        exact totals. Their variance stands for 0.
         """
         total = self.spent
         if total.neighbours == ADD_REMOVE:
-            return frozenset()
+            return self.known
         own = [[name for name in names if name in self.domain] for names in total.exact]
         totals = [set(map(self.domain.position, names)) for names in own]
-        return frozenset(
+        return self.known | {
             subset
             for subset in self.variances
             if not subset or any(set(subset) <= one for one in totals)
-        )
+        }
+
+    @cached_property
+    def known_tables(self) -> Sequence[tuple[str, ...]]:
+        """The attributes of the publicly known totals that no other of them contains."""
+        names = self.domain.names
+        largest = [one for one in self.known if not any(set(one) < set(two) for two in self.known)]
+        return [tuple(names[index] for index in one) for one in sorted(largest)]
+
+    def is_known(self, attributes: AttributeSet) -> bool:
+        """Whether the counts by these attributes are publicly known."""
+        return _several(self.domain, self.domain.positions(attributes)) in self.known
 
     @property
     def spent(self) -> Spent:
@@ -340,9 +356,10 @@ class Estimates(PartReader):
         return self._estimate(self.domain.positions(attributes)).noise.variances
 
     def cells(self, attributes: AttributeSet) -> pa.Table:
-        """One row a cell: labels, value, standard_error, lower_95, upper_95."""
+        """One row a cell: labels, value, standard_error, lower_95, upper_95, and perhaps note."""
         indices = self.domain.positions(attributes)
-        return self._estimate(indices).cells([self._labels[index] for index in indices])
+        labels = [self._labels[index] for index in indices]
+        return self._estimate(indices).cells(labels, is_known=self.is_known(attributes))
 
     @cached_property
     def workload(self) -> Workload:
@@ -430,7 +447,7 @@ def several_levels(column: str) -> ReleaseError:
     """What to raise where estimates would be made of an attribute at several levels."""
     return ReleaseError(
         f"The attribute {column!r} is in tables at several levels, and smooth tables, combined "
-        "tables and second plans are made of tables with one level of each attribute; use the "
+        "tables, known totals and second plans go with one level of each attribute; use the "
         "unbiased tables or nonnegative ones, or plan with one level."
     )
 

@@ -176,7 +176,9 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     released.done("plan", "codebook.csv", "--up-to", "1", "--rho", "1", "--out", "other.json")
     released.done("release", "other.json", "records.csv", "--out", "tables")
     other = ("postprocess", "tables", *both, "--known-totals", "totals.csv", "--out", "more")
-    assert "--known-totals goes with a release of tables in areas" in released.refused(*other)
+    refused = released.refused(*other)
+    assert "'state' of totals.csv is no attribute of the tables" in refused
+    assert "Totals of areas go with --in-areas or --best-guesses" in refused
     assert "more" not in released.files()
 
 

@@ -31,6 +31,7 @@ from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import (
     EMPTY_NOTE,
     IMPOSSIBLE_NOTE,
+    KNOWN_NOTE,
     OWN_COUNT,
     RECORDS,
     STATUS,
@@ -93,7 +94,10 @@ _MEANINGS: Mapping[Role, str] = {
     "flag": "flag_meaning",
     "status": "status_meaning",
 }
-_SAID = {"yes": "yes", "no": "no", IMPOSSIBLE_NOTE: "impossible", EMPTY_NOTE: "empty_area"}
+_SAID = {
+    "yes": "yes", "no": "no", IMPOSSIBLE_NOTE: "impossible", EMPTY_NOTE: "empty_area",
+    KNOWN_NOTE: "known",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -672,7 +676,9 @@ def label_in(language: Language, part: PartReader) -> str:
     method, base = part.manifest.get("method"), int(part.manifest.get("rounded", 0))
     if part.kind != "processed":  # whole counts of areas, and best guesses
         method, base = "nonnegative", 1
-    steps = [language.text(method)] if method else []
+    # Of areas this is a number of totals, and their label does not say them either.
+    steps = ["known_met"] if isinstance(part.manifest.get("known_totals"), list) else []
+    steps = [language.text(step) for step in [*steps, method] if step]
     if base > 1:
         steps.append(language.text("multiples", base=base))
     elif base:

@@ -17,6 +17,7 @@ from rpexplore.domain.result_schema import (
     EMPTY_NOTE,
     IMPOSSIBLE_NOTE,
     INTERVAL_MEANING,
+    KNOWN_NOTE,
     PROCESSED_VALUE,
     RELEASED,
     STANDARD_ERROR_MEANING,
@@ -169,6 +170,7 @@ _OF_COLUMNS: Mapping[str, str] = {
     "interval_meaning": INTERVAL_MEANING,
     "impossible": IMPOSSIBLE_NOTE,
     "empty_area": EMPTY_NOTE,
+    "known": KNOWN_NOTE,
 }
 
 

@@ -237,7 +237,7 @@ def _exact_margins(
     domain, margins = estimates.domain, []
     totals = [
         {domain.position(name) for name in names if name in domain}
-        for names in estimates.spent.exact
+        for names in (*estimates.spent.exact, *estimates.known_tables)
     ]
     # Of a total that another part of the release holds: what these tables have of it.
     within = {tuple(sorted(total & {*table})) for total in totals for table in estimates.tables}

@@ -1,0 +1,372 @@
+"""Publicly known totals of tables: exact constraints on what was measured, after the release.
+
+A known marginal determines the residual of each of its subsets, which takes the place of what was
+measured of it, without noise. Residuals of other sets are measured independently of these, so that
+nothing else changes: of all unbiased linear estimates that meet the totals this is the one of least
+variance (docs/mathematics.md §9.3). The totals come from elsewhere; nothing here
+reads records, and nothing protects them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rpexplore.common.files import utf8_text
+from rpexplore.common.numbers import shown, shown_few
+from rpexplore.common.text import csv_rows, joined, plural, rounded
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.named_areas import TOTALS
+from rpexplore.domain.values import index_by_value
+from rpexplore.errors import ReleaseError
+from rpexplore.estimation.table_map import ArrayStore, subsets
+from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.unbiased import Estimates, positions_of_counts
+
+KnownTotals = Mapping[str | Sequence[str], ArrayLike]
+"""Attributes -> the count of each combination of their values, one axis an attribute; () or "" for
+the number of all records."""
+
+_MOST_COUNT = 10**15 - 1  # beyond, sums of floats are not exact
+# In standard errors: of a million cells one is farther off by chance once in 500 releases.
+_FAR = 6.0
+
+
+@dataclass(frozen=True, eq=False)
+class KnownTable:
+    """Publicly known counts of one marginal.
+
+    attributes  indices in the domain of the tables, ascending
+    counts      float64, whole numbers, one axis an attribute
+    """
+
+    attributes: AttributeIndices
+    counts: np.ndarray
+
+    def summed(self, attributes: AttributeIndices) -> np.ndarray:
+        """The same by some of the attributes."""
+        others = [axis for axis, index in enumerate(self.attributes) if index not in attributes]
+        return self.counts.sum(axis=tuple(others))
+
+
+def known_totals_from_csv(
+    source: TableRelease | Estimates, path: str | Path, content: bytes
+) -> dict[tuple[str, ...], np.ndarray]:
+    """Publicly known counts of a CSV file: attributes -> counts, as `with_known_totals` takes them.
+
+    One row a count: a column for each attribute, empty where a row is of all its values, and a
+    column total, count, population or the like. So one file holds several marginals. A value is
+    written as it stands in the data or as its label; a combination that the codebook states to be
+    impossible may be left out.
+
+    Raises `ReleaseError` naming the line that cannot be used, and what is missing.
+    """
+    name = Path(path).name
+    domain = source.domain
+    rows = csv_rows(utf8_text(content, name, ReleaseError), name, ReleaseError, delimiter=None)
+    _, header = next(rows, (1, []))
+    columns, count_column = _columns(domain, header, name)
+    counts: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
+    for line, row in rows:
+        if not any(text.strip() for text in row):
+            continue
+        where = f"Line {line} of {name}"
+        if len(row) != len(header):
+            raise ReleaseError(
+                f"{where} has {plural(len(row), 'value')} for {plural(len(header), 'column')}; put "
+                "texts that hold a comma in quotes."
+            )
+        cell = {
+            index: _value_index(domain.attributes[index], row[column], where)
+            for index, column in columns.items()
+            if row[column].strip()
+        }
+        text = row[count_column].strip()
+        if not re.fullmatch("[0-9]{1,15}", text):
+            raise ReleaseError(
+                f"{where} has the {header[count_column].strip()} {shown(text)!r}; write a whole "
+                "number such as 1250, without separators."
+            )
+        of_marginal = counts.setdefault(tuple(cell), {})
+        if tuple(cell.values()) in of_marginal:
+            raise ReleaseError(
+                f"{where} has a total of {_cell_text(domain, tuple(cell), tuple(cell.values()))} "
+                "once more; keep one."
+            )
+        of_marginal[tuple(cell.values())] = int(text)
+    if not counts:
+        raise ReleaseError(f"{name} has no rows; give a row for each known count.")
+    return {
+        tuple(domain.names[index] for index in marginal): _filled(domain, marginal, found, name)
+        for marginal, found in counts.items()
+    }
+
+
+def _columns(domain: Domain, header: Sequence[str], name: str) -> tuple[dict[int, int], int]:
+    """({index of an attribute: its column}, ascending; column of the counts) of a header."""
+    titles = [title.strip() for title in header]
+    # An attribute may be called like a column of counts.
+    by_title = {title.lower(): column for column, title in enumerate(titles)}
+    called = [by_title[one] for one in TOTALS if one in by_title]
+    apart = [column for column in called if titles[column] not in domain]
+    if not called:
+        raise ReleaseError(
+            f"{name} has the columns {', '.join(titles) or 'of nothing'}; known totals need the "
+            "column total (or count), and a column for each attribute that they are by."
+        )
+    count_column = (apart or called)[0]
+    columns: dict[int, int] = {}
+    for column, title in enumerate(titles):
+        if column == count_column:
+            continue
+        if title not in domain:
+            raise ReleaseError(
+                f"The column {shown(title)!r} of {name} is no attribute of the tables; rename it, "
+                "or take it out. Totals of areas go with --in-areas or --best-guesses."
+            )
+        index = domain.position(title)
+        if index in columns:
+            raise ReleaseError(f"{name} has two columns {title!r}; keep one.")
+        columns[index] = column
+    return dict(sorted(columns.items())), count_column
+
+
+def _value_index(attribute: Attribute, text: str, where: str) -> int:
+    index_of = index_by_value(attribute)
+    index = index_of.get(text, index_of.get(text.strip()))
+    if index is None:
+        raise ReleaseError(
+            f"{where}: {attribute.name!r} has no value {shown(text)!r} in the codebook; it has "
+            f"{shown_few(attribute.stored_values())}."
+        )
+    return index
+
+
+def _filled(
+    domain: Domain,
+    marginal: AttributeIndices,
+    found: Mapping[tuple[int, ...], int],
+    name: str,
+) -> np.ndarray:
+    """The counts as an array; `ReleaseError` for a possible combination without one."""
+    counts = np.full([domain.attributes[index].size for index in marginal], np.nan)
+    for cell, count in found.items():
+        counts[cell] = count
+    possible = domain.structural_zeros.possible(marginal)
+    if possible is not None:
+        counts[~possible & np.isnan(counts)] = 0
+    missing = np.argwhere(np.isnan(counts)).tolist()
+    if missing:
+        raise ReleaseError(
+            f"{name} has no total of {_cell_text(domain, marginal, missing[0])}"
+            f"{f' and {len(missing) - 1:,} more' if len(missing) > 1 else ''}; give each "
+            f"combination of {_names_text(domain, marginal)} a row, with 0 where there is nobody."
+        )
+    return counts
+
+
+def with_known_totals(source: TableRelease | Estimates, totals: KnownTotals) -> Estimates:
+    """All that was measured for tables, with publicly known totals in place of their noisy counts.
+
+    Costs no privacy. The result is unbiased if the totals are of the same records. Their standard
+    errors are 0, and those of all other counts are as small as the totals allow.
+
+    Args:
+        source: A release of tables, or combined ones.
+        totals: Attributes -> the counts of a marginal, whole numbers from 0 on; one axis an
+            attribute in the order given, its values in the order of the codebook.
+
+    Raises:
+        ReleaseError: For counts that are none, totals of attributes that no table has together, are
+            not measured by single values, contradict each other or what is exact in the release, or
+            have records where none are possible.
+    """
+    estimates = Estimates.of(source)
+    domain = estimates.domain
+    tables = [_checked(domain, names, counts) for names, counts in totals.items()]
+    if not tables:
+        raise ReleaseError(
+            "There are no known totals; give those of a marginal, or leave them out."
+        )
+    _refuse_other_measurements(source, estimates)
+    for table in tables:
+        if _several(domain, table.attributes) not in estimates.contributions:
+            raise ReleaseError(
+                f"The known totals are of {_names_text(domain, table.attributes)}, and no table "
+                "of counts has these together; give totals of attributes that a table has."
+            )
+    exact = _exact_tables(estimates)
+    _refuse_contradictions(domain, tables, exact)
+    contributions, known = ArrayStore(estimates.contributions), set(estimates.known)
+    for table in tables:
+        for subset in subsets(_several(domain, table.attributes)):
+            if subset not in known:
+                contributions[subset] = _centred(table.summed(subset))
+                known.add(subset)
+    return replace(estimates, contributions=contributions, known=frozenset(known))
+
+
+def far_from_measured(measured: Estimates, known: Estimates) -> str:
+    """What says that known totals are not of the records that were counted; "" if nothing does.
+
+    The known count that is farthest from the noisy one in standard errors, if noise hardly explains
+    that.
+    """
+    farthest, said = _FAR, ""
+    for names in known.known_tables:
+        noisy = measured.marginal(names)
+        errors = np.sqrt(np.broadcast_to(measured.marginal_variances(names), noisy.shape))
+        counts = known.marginal(names)
+        off = np.divide(np.abs(counts - noisy), errors, out=np.zeros(noisy.shape), where=errors > 0)
+        cell = np.unravel_index(int(np.argmax(off)), off.shape)
+        if off[cell] > farthest:
+            farthest = float(off[cell])
+            where = _cell_text(measured.domain, measured.domain.positions(names), cell)
+            said = (
+                f"The known total of {where} is {counts[cell]:,.0f}, and the noisy count "
+                f"{noisy[cell]:,.0f}: {rounded(farthest)} standard errors apart, which noise does "
+                "not explain. Check that both count the same records; if they do not, all figures "
+                "are off."
+            )
+    return said
+
+
+def _checked(domain: Domain, names: Any, counts: Any) -> KnownTable:
+    """Counts in the domain's order; `ReleaseError` for what are none."""
+    given = ([names] if names else []) if isinstance(names, str) else list(names)
+    for name in given:
+        if not isinstance(name, str) or name not in domain:
+            raise ReleaseError(
+                f"{shown(repr(name))} is no attribute of the tables; known totals are by some of "
+                f"{shown_few(domain.names)}."
+            )
+    if len(set(given)) < len(given):
+        raise ReleaseError(f"Known totals name {given[0]!r} twice; name each attribute once.")
+    text = " × ".join(given) or "all records"
+    try:
+        array = np.array(counts, dtype=float)
+    except (TypeError, ValueError):
+        raise ReleaseError(f"The known totals of {text} must be whole numbers.") from None
+    order = sorted(range(len(given)), key=lambda axis: domain.position(given[axis]))
+    attributes = tuple(domain.position(given[axis]) for axis in order)
+    shape = tuple(domain.attributes[domain.position(name)].size for name in given)
+    if array.shape != shape:
+        raise ReleaseError(
+            f"The known totals of {text} must have the shape {shape}, a count for each "
+            f"combination of values, got {array.shape}."
+        )
+    array = array.transpose(order)
+    is_wrong = ~((array >= 0) & (array <= _MOST_COUNT) & (array == np.rint(array)))
+    if is_wrong.any():
+        cell = np.unravel_index(int(np.argmax(is_wrong)), array.shape)
+        raise ReleaseError(
+            f"The known total of {_cell_text(domain, attributes, cell)} is {array[cell]:g}; known "
+            "totals are whole numbers from 0 on."
+        )
+    possible = domain.structural_zeros.possible(attributes)
+    if possible is not None and np.any(array[~possible]):
+        cell = np.unravel_index(int(np.argmax(~possible & (array > 0))), array.shape)
+        raise ReleaseError(
+            f"The known total of {_cell_text(domain, attributes, cell)} is {array[cell]:,.0f}, and "
+            "the codebook states that no record has this combination; correct one of them."
+        )
+    return KnownTable(attributes, array)
+
+
+def _refuse_other_measurements(source: TableRelease | Estimates, estimates: Estimates) -> None:
+    """Raise `ReleaseError` where tables are not of single values, measured as such."""
+    asked = {
+        name
+        for position in positions_of_counts(source)
+        for name, matrix in zip(source.table_names[position], source.queries[position], strict=True)
+        if matrix is not None
+    }
+    asked |= {estimates.domain.names[index] for index in estimates.strategies}
+    if asked:
+        raise ReleaseError(
+            f"Known totals go with tables of single values, and {min(asked)!r} is in tables with "
+            "an aggregation of its own; leave the known totals out, or plan with its single "
+            "values, or with one level."
+        )
+
+
+def _exact_tables(estimates: Estimates) -> list[KnownTable]:
+    """What is exact already: true counts of the release, or totals that were known before."""
+    exact = estimates.public
+    return [
+        KnownTable(subset, np.rint(estimates.marginal(names)))
+        for subset in exact
+        if not any(set(subset) < set(other) for other in exact)
+        for names in [[estimates.domain.names[index] for index in subset]]
+    ]
+
+
+def _refuse_contradictions(
+    domain: Domain, tables: Sequence[KnownTable], exact: Sequence[KnownTable]
+) -> None:
+    """Raise `ReleaseError` where two tables add up to different counts; names what is farthest."""
+    largest, said = 0.0, ""
+
+    def pairs() -> Iterator[tuple[KnownTable, KnownTable, str]]:
+        for left, right in combinations(tables, 2):
+            yield left, right, f"in those of {_names_text(domain, right.attributes)}"
+        for left in tables:
+            for right in exact:
+                yield left, right, "in the release, where it is exact"
+
+    for left, right, other in pairs():
+        shared = tuple(index for index in left.attributes if index in right.attributes)
+        of_left, of_right = left.summed(shared), right.summed(shared)
+        off = np.abs(of_left - of_right)
+        if off.size and off.max() > largest:
+            largest = float(off.max())
+            cell = np.unravel_index(int(np.argmax(off)), off.shape)
+            said = (
+                f"{_cell_text(domain, shared, cell)} is {of_left[cell]:,.0f} in the known totals "
+                f"of {_names_text(domain, left.attributes)}, and {of_right[cell]:,.0f} {other}"
+            )
+    if said:
+        raise ReleaseError(
+            f"The known totals contradict each other, at most by {largest:,.0f}: {said}. Correct "
+            "them, or leave some out."
+        )
+
+
+def _centred(counts: np.ndarray) -> np.ndarray:
+    """The contribution of a residual in the exact marginal on its attributes."""
+    values = np.array(counts, dtype=float)
+    for axis in range(values.ndim):
+        values -= values.mean(axis=axis, keepdims=True)
+    return values
+
+
+def _several(domain: Domain, attributes: AttributeIndices) -> AttributeIndices:
+    return tuple(index for index in attributes if domain.sizes[index] > 1)
+
+
+def _names_text(domain: Domain, attributes: AttributeIndices) -> str:
+    return " × ".join(domain.names[index] for index in attributes) or "all records"
+
+
+def _cell_text(domain: Domain, attributes: AttributeIndices, cell: Sequence[Any]) -> str:
+    parts = [
+        f"{domain.names[index]} = {domain.attributes[index].labels()[int(place)]}"
+        for index, place in zip(attributes, cell, strict=True)
+    ]
+    return ", ".join(parts) or "all records"
+
+
+def known_text(tables: Sequence[Sequence[str]]) -> str:
+    """The totals, in words: "sex × age and region"."""
+    return joined([" × ".join(names) or "all records" for names in tables])
+
+
+def known_sentence(tables: Sequence[Sequence[str]]) -> str:
+    """That the totals are met, as a sentence."""
+    return f"The publicly known totals of {known_text(tables)} are met; they are not protected."

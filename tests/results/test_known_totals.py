@@ -1,0 +1,221 @@
+"""Publicly known totals of tables: the estimate of least variance that meets them exactly."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.linalg import null_space
+
+import rpexplore as rp
+from rpexplore.errors import ReleaseError
+from rpexplore.estimation.nonnegative import nonnegative
+from rpexplore.results.combination import combine, load_combined, write_combined
+from rpexplore.results.known_totals import (
+    far_from_measured,
+    known_totals_from_csv,
+    with_known_totals,
+)
+from rpexplore.results.processed_tables import ProcessedTables
+from rpexplore.results.unbiased import Estimates
+from tests.results.dense import World, release
+from tests.support.oracles import marginal_matrix
+
+SIZES = {"a": 2, "b": 3, "one": 1, "c": 4}
+DOMAIN = rp.Domain.from_sizes(SIZES)
+SHAPE = tuple(SIZES.values())
+COUNTS = np.random.default_rng(5).poisson(2.0, SHAPE)
+KNOWN = [("a", "b"), ("one", "c"), ("b", "c"), ()]
+
+
+def summed(names, counts=COUNTS) -> np.ndarray:
+    others = [axis for axis, name in enumerate(SIZES) if name not in names]
+    return counts.sum(axis=tuple(others))
+
+
+def world(seed: int, tables=((0, 1, 2), (0, 3), (1, 2, 3))) -> World:
+    part = release(DOMAIN, COUNTS, list(tables), np.random.default_rng(seed), {}, "release")
+    return World(DOMAIN, COUNTS, [part])
+
+
+def constrained(one: World, known: list, query: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Answers and covariance by generalised least squares over all x that meet the totals."""
+    totals = [tuple(map(DOMAIN.position, names)) for names in known]
+    constraints = np.vstack([marginal_matrix(list(SHAPE), total) for total in totals])
+    start = np.linalg.lstsq(constraints, constraints @ one.counts.ravel(), rcond=None)[0]
+    free = null_space(constraints)
+    measured = [each for part in one.parts for each in part.measured]
+    information, total = 0.0, 0.0
+    for each in measured:
+        weighted = np.linalg.solve(each.covariance, each.matrix @ free).T
+        information = information + weighted @ each.matrix @ free
+        total = total + weighted @ (each.y - each.matrix @ start)
+    inverse = np.linalg.pinv(information, hermitian=True, rcond=1e-11)
+    moved = query @ free
+    return query @ (start + free @ inverse @ total), moved @ inverse @ moved.T
+
+
+@pytest.mark.parametrize("known", [[KNOWN[0]], KNOWN[1:3], [()], KNOWN], ids=str)
+def test_it_is_least_squares_with_exact_constraints(known):
+    one = world(1)
+    estimates = with_known_totals(one.releases[0], {names: summed(names) for names in known})
+    for n in range(4):
+        for names in combinations(SIZES, n):
+            if not one.releases[0].has(names):
+                continue
+            query = marginal_matrix(list(SHAPE), tuple(map(DOMAIN.position, names)))
+            values, covariance = constrained(one, known, query)
+            np.testing.assert_allclose(
+                estimates.marginal(names).ravel(), values, rtol=1e-9, atol=1e-9
+            )
+            np.testing.assert_allclose(
+                np.broadcast_to(estimates.marginal_variances(names), summed(names).shape).ravel(),
+                np.diag(covariance), rtol=1e-9, atol=1e-9,
+            )  # fmt: skip
+    for names in known:
+        assert estimates.marginal(names).tolist() == summed(names).tolist()
+        cells = estimates.cells(names)
+        assert set(cells["standard_error"].to_pylist()) == {0.0}
+        assert set(cells["note"].to_pylist()) == {"publicly known"}
+
+
+def test_intervals_of_all_else_cover_as_they_say():
+    """800 releases with normal noise: 95 % within three standard deviations of a binomial count."""
+    inside, n = 0, 0
+    for seed in range(800):
+        estimates = with_known_totals(world(seed).releases[0], {("a", "b"): summed(("a", "b"))})
+        cells = estimates.cells(("b", "c"))
+        truth = summed(("b", "c")).ravel()[5]
+        lower, upper = (cells[name].to_numpy()[5] for name in ("lower_95", "upper_95"))
+        inside, n = inside + (lower <= truth <= upper), n + 1
+    assert abs(inside - 0.95 * n) <= 3 * np.sqrt(0.95 * 0.05 * n)
+
+
+def test_axes_are_those_of_the_names_that_are_given():
+    estimates = world(1).releases[0]
+    left = with_known_totals(estimates, {("c", "b"): summed(("b", "c")).T, "a": summed(("a",))})
+    right = with_known_totals(estimates, {("b", "c"): summed(("b", "c")), ("a",): summed("a")})
+    assert left.known_tables == right.known_tables == [("a",), ("b", "c")]
+    np.testing.assert_array_equal(left.marginal(("a", "c")), right.marginal(("a", "c")))
+
+
+@pytest.mark.parametrize("method", ["nonnegative", "smooth", None])
+def test_all_tables_have_the_totals_whatever_is_made_of_them(tmp_path, method):
+    """Overlapping ones: a × b, b × c; in whole numbers all tables of two attributes agree."""
+    known = {names: summed(names) for names in (("a", "b"), ("b", "c"))}
+    source = world(3, tables=[(0, 1), (1, 3), (0, 3), (0, 1, 3)]).releases[0]
+    made = rp.postprocess(
+        source, tmp_path / "made", method=method, rounded=True, known_totals=known
+    )
+    values = {}
+    for names in made.table_names:
+        rows = made.table(names)
+        values[names] = rows["value"].to_numpy().reshape([SIZES[name] for name in names])
+        is_known = names in known
+        assert set(rows["value_is"] == "publicly known") == {is_known}
+        assert set(rows["standard_error"] == 0) == {is_known}
+    for names, counts in known.items():
+        assert values[names].tolist() == counts.tolist()
+    assert values[("a", "c")].sum(axis=0).tolist() == summed("c").tolist()
+    assert values[("a", "b", "c")].sum(axis=2).tolist() == summed(("a", "b")).tolist()
+    assert values[("a", "b", "c")].sum(axis=0).tolist() == summed(("b", "c")).tolist()
+    if method:
+        assert all(table.min() >= 0 for table in values.values())
+    assert "publicly known totals met" in made.label
+    again = ProcessedTables.load(tmp_path / "made")
+    assert again.known_totals == [["a", "b"], ["b", "c"]]
+    assert "a × b and b × c are publicly known" in (tmp_path / "made/README.md").read_text()
+
+
+def test_totals_of_no_nonnegative_counts_are_refused():
+    """Each two of a, b, c differ in all records: with two values each, that cannot be."""
+    domain = rp.Domain.from_sizes({"a": 2, "b": 2, "c": 2})
+    counts = np.full((2, 2, 2), 10)
+    part = release(domain, counts, [(0, 1, 2)], np.random.default_rng(1), {}, "release")
+    differ = [[0, 40], [40, 0]]
+    known = {("a", "b"): differ, ("a", "c"): differ, ("b", "c"): differ}
+    found = with_known_totals(part.given, known)
+    with pytest.raises(ReleaseError, match="No counts from 0 on were found that meet all"):
+        nonnegative(found.contributions, domain.sizes, {}, kept=found.public)
+
+
+def test_they_are_kept_in_a_folder_of_their_own_and_by_what_is_made_of_it(tmp_path):
+    source = world(1).releases[0]
+    estimates = with_known_totals(source, {("a", "b"): summed(("a", "b"))})
+    write_combined(estimates, tmp_path / "known")
+    again = load_combined(tmp_path / "known")
+    assert again.known_tables == [("a", "b")]
+    assert "meets publicly known totals" in again.label
+    made = rp.postprocess(again, tmp_path / "made", method="nonnegative")
+    rows = made.table("a", "b", "one")
+    assert rows["value"].tolist() == summed(("a", "b")).ravel().tolist()
+    assert set(rows["value_is"]) == {"publicly known"}
+    with pytest.raises(ReleaseError, match="not combined with others"):
+        combine(again, world(2).releases[0])
+    with pytest.raises(ReleaseError, match=r"contradict each other, at most by 1: a.*exact"):
+        with_known_totals(again, {"a": np.add(summed("a"), [1, 0])})
+
+
+def test_totals_that_noise_does_not_explain_are_named():
+    source = world(1).releases[0]
+    right = with_known_totals(source, {"a": summed("a")})
+    assert far_from_measured(source, right) == ""
+    wrong = with_known_totals(source, {"a": np.add(summed("a"), [0, 500])})
+    assert "standard errors apart" in far_from_measured(source, wrong)
+
+
+@pytest.mark.parametrize(
+    ("totals", "message"),
+    [
+        ({"a": [1.5, 2]}, "is 1.5; known totals are whole numbers"),
+        ({"a": [-1, 2]}, "is -1; known"),
+        ({"a": [1, np.nan]}, "is nan; known"),
+        ({"a": [1, 2, 3]}, "must have the shape (2,)"),
+        ({"a": ["x", "y"]}, "must be whole numbers"),
+        ({"z": [1]}, "'z' is no attribute of the tables"),
+        ({("a", "a"): [[1, 2], [3, 4]]}, "twice"),
+        ({("a", "b", "c"): np.ones((2, 3, 4))}, "are of a × b × c, and no table"),
+        ({"a": [3, 4], (): 9}, "at most by 2: all records is 7 in the known totals of a, and 9 in"),
+        ({}, "There are no known totals"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_met_is_refused(totals, message):
+    with pytest.raises(ReleaseError) as error:
+        with_known_totals(world(1).releases[0], totals)
+    assert message in str(error.value)
+
+
+def test_impossible_combinations_have_no_known_records():
+    domain = rp.Domain(
+        (
+            rp.Attribute("a", rp.Categories(("x", "y"))),
+            rp.Attribute("b", rp.Categories(("k", "l"))),
+        ),
+        [{"a": "x", "b": "k"}],
+    )
+    counts = np.array([[0, 5], [2, 3]])
+    part = release(domain, counts, [(0, 1)], np.random.default_rng(1), {}, "release")
+    with pytest.raises(ReleaseError, match="a = x, b = k is 1, and the codebook"):
+        with_known_totals(part.given, {("a", "b"): [[1, 4], [2, 3]]})
+    text = b"a;b;count\nx;l;5\ny;k;2\ny;l;3\n"
+    (found,) = known_totals_from_csv(part.given, "k.csv", text).values()
+    assert found.tolist() == counts.tolist()
+    found = with_known_totals(part.given, {"b": [2, 8]})
+    for method, message in (("nonnegative", "not made nonneg"), ("smooth", "not made smooth")):
+        with pytest.raises(ReleaseError, match=message):
+            rp.postprocess(found, "nowhere", method=method)
+
+
+def test_multiples_and_own_aggregations_are_refused(tmp_path):
+    source = world(1).releases[0]
+    with pytest.raises(ReleaseError, match="would not be multiples of 5"):
+        rp.postprocess(source, tmp_path / "x", rounded=5, known_totals={"a": summed("a")})
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 4}), 1)
+    plan = rp.plan(
+        workload.with_bases({"a": rp.Prefix()}), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
+    )
+    pd.DataFrame({"a": [0, 1, 2, 3]}).to_csv(tmp_path / "r.csv", index=False)
+    done = rp.release(plan, tmp_path / "r.csv", tmp_path / "out")
+    with pytest.raises(ReleaseError, match="'a' is in tables with an aggregation of its own"):
+        with_known_totals(done.unbiased_tables(), {(): 4})
+    assert isinstance(source, Estimates)
