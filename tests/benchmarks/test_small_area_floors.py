@@ -5,7 +5,7 @@ import numpy as np
 from tests.benchmarks import made_up_state
 from tests.benchmarks.small_area_floors import Subtrees, posterior
 
-FOLLOWING, MEAN, N = (4, 3), 3.0, 1_500
+FOLLOWING, MEAN, N = (4, 3), 3.0, 2_500
 
 
 def test_chains_leave_the_distribution_that_truths_were_drawn_from():
@@ -18,10 +18,10 @@ def test_chains_leave_the_distribution_that_truths_were_drawn_from():
     of_blocks = np.stack([generator.dirichlet(FOLLOWING[1] * each) for each in own[within]])
     counts = generator.multinomial(sizes, of_blocks)
     subtrees = Subtrees(
-        counts, [within, np.arange(2 * N)], [np.full(N, 0.3), np.full(2 * N, 0.4)], shares,
-        FOLLOWING, MEAN, np.array([[1.0, 0.3], [0.3, 1.0]]),
+        counts, [within, np.arange(2 * N)], [np.full(N, 0.1), np.full(2 * N, 0.2)], shares,
+        FOLLOWING, MEAN, np.array([[1.0, 0.8], [0.8, 1.0]]),
     )  # fmt: skip
-    drawn = posterior(subtrees, 2, n_samples=3, n_steps=60)[-1].astype(float)
+    drawn = posterior(subtrees, 2, n_samples=9, n_steps=20)[-1].astype(float)
 
     def moments(x):
         first, second = x[::2], x[1::2]
