@@ -167,7 +167,7 @@ def test_an_output_that_cannot_be_made_is_refused(name, planned, data, output, f
 
 
 def test_what_cannot_be_measured_is_refused(data, output, forbidden_noise, monkeypatch):
-    domain = Domain.from_sizes({"a": 10_000, "b": 10_000})
+    domain = Domain.from_sizes({"a": 100_000, "b": 20_000})
     huge = plan_tables(
         Workload.of(domain, [("a", "b")]), loss=SumOfVariances(), budget=Budget(rho=1)
     )
