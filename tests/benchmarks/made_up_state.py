@@ -5,6 +5,7 @@ areas are those of a state of that size; all else is made up. Races live apart, 
 shares of an area vary about those of what it lies in, on every level.
 """
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +21,8 @@ PEOPLE = 6_600_000
 DOMAIN = rp.Domain.from_sizes({"voting_age": 2, "hispanic": 2, "race": 63})
 
 # How closely the shares of an area follow those of its parent: Dirichlet with these sums.
-_FOLLOWING = (60, 40, 60, 100, 150, 60, 25)
+FOLLOWING = (60, 40, 60, 100, 150, 60, 25)
+SIZES = 0.6  # of blocks: Gamma with this shape
 _SINGLE_RACES = (0.62, 0.124, 0.011, 0.06, 0.002, 0.084)
 _HISPANIC = (0.13, 0.03, 0.25, 0.02, 0.1, 0.92)
 _SHARES_OF_SEVERAL = {2: 0.092, 3: 0.0065, 4: 0.0004, 5: 0.00008, 6: 0.00002}
@@ -59,15 +61,23 @@ def national_shares() -> np.ndarray:
     return np.stack([by_origin * (1 - adults), by_origin * adults]).ravel()
 
 
-def counts_in_areas(tree: rp.AreaTree, people: int, seed: int = 0) -> np.ndarray:
-    """How many people are in each cell of each area, int32[n_areas, 252]."""
-    generator = np.random.default_rng(seed)
+def shares_in_areas(tree: rp.AreaTree, generator: np.random.Generator) -> Iterator[np.ndarray]:
+    """The shares that the people of each area are drawn with, float64[n, 252] level by level."""
     shares = national_shares()[None]
-    for level, following in enumerate(_FOLLOWING, start=1):
+    yield shares
+    for level, following in enumerate(FOLLOWING, start=1):
         parents = tree.parents[tree.level_slice(level)] - tree.starts[level - 1]
         shares = generator.gamma(following * shares[parents])
         shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
-    sizes = generator.gamma(0.6, 1, len(shares))
+        yield shares
+
+
+def counts_in_areas(tree: rp.AreaTree, people: int, seed: int = 0) -> np.ndarray:
+    """How many people are in each cell of each area, int32[n_areas, 252]."""
+    generator = np.random.default_rng(seed)
+    for shares in shares_in_areas(tree, generator):  # noqa: B007
+        pass
+    sizes = generator.gamma(SIZES, 1, len(shares))
     blocks = generator.multinomial(people, sizes / sizes.sum())
     counts = np.zeros((tree.n_areas, shares.shape[1]), dtype=np.int32)
     shares = shares / shares.sum(axis=1, keepdims=True)

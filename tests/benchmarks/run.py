@@ -37,6 +37,7 @@ from tests.benchmarks import (
     releases,
     sampling,
     second_plan,
+    small_area_floors,
     small_areas,
     smooth,
     suggestions,
@@ -81,6 +82,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *adaptive.CASES,
         *areas.CASES,
         *small_areas.CASES,
+        *small_area_floors.CASES,
         *synthetic.CASES,
         *growth.CASES,
     )
