@@ -98,11 +98,8 @@ def _remove(part: str) -> None:
     show_part(CLOSED)
 
 
-def add_line(line: TableLine | None = None) -> bool:
-    """Put a line of tables behind the others, and open it; None: one to begin with.
-
-    Returns: whether it could be added.
-    """
+def add_line(line: TableLine | None = None) -> None:
+    """Put a line of tables behind the others, and open it; None: one to begin with."""
     scenario = current()
     if "tables" not in scenario.kinds and line is None:
         added = change(HERE, lambda: scenario.replaced(asks_for_tables=True))
@@ -112,7 +109,6 @@ def add_line(line: TableLine | None = None) -> bool:
         lines = [*there, line or TableLine(order=1)]
         added = change(HERE, lambda: scenario.with_lines(lines).replaced(asks_for_tables=True))
         show_part(part_of_line(len(lines) - 1) if added else CLOSED)
-    return added
 
 
 def add_buttons() -> None:
@@ -155,5 +151,7 @@ def _one_table(label: str, names: Sequence[str], amounts: Sequence[str]) -> None
 
 def _add_picked(line: TableLine, picked: str) -> None:
     """Add a table; the next one is picked from none, not beside the attributes of this one."""
-    if add_line(line):
+    before = current()
+    add_line(line)
+    if current() is not before:  # else it was refused, and can be corrected
         st.session_state[picked] = []
