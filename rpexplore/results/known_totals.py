@@ -29,9 +29,9 @@ from rpexplore.estimation.table_map import ArrayStore, subsets
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.unbiased import Estimates, positions_of_counts
 
-KnownTotals = Mapping[str | Sequence[str], ArrayLike]
-"""Attributes -> the count of each combination of their values, one axis an attribute; () or "" for
-the number of all records."""
+KnownTotals = Mapping[Any, ArrayLike]
+"""Attributes (a name, or several) -> the count of each combination of their values, one axis an
+attribute; () for the number of all records."""
 
 _MOST_COUNT = 10**15 - 1  # beyond, sums of floats are not exact
 # In standard errors: of a million cells one is farther off by chance once in 500 releases.

@@ -66,6 +66,7 @@ def test_what_noise_does_not_explain_is_said(run):
     assert "standard errors apart, which noise does not explain" in run.done(*both, "--out", "b")
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("content", "message"),
     [

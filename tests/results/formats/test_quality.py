@@ -1,0 +1,91 @@
+"""The quality report: all headings of SIMS, the figures of every table, and nothing made up."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.domain.result_schema import Schema
+from rpexplore.results.combination import write_combined
+from rpexplore.results.formats.publishing import publish
+from rpexplore.results.formats.writers.quality import CONCEPTS
+from rpexplore.results.known_totals import with_known_totals
+from tests.results.dense import release
+
+GRADES = {"A": 0.05, "B": 0.1, "C": 0.2, "D": 0.33, "E": np.inf}
+
+
+def read(folder) -> tuple[str, dict]:
+    text = (folder / "quality.md").read_text("utf-8")
+    return text, json.loads((folder / "quality.json").read_text("utf-8"))
+
+
+def sections(text: str) -> dict[str, str]:
+    """Number of a heading -> what is below it."""
+    parts = re.split(r"^#+ S\.([0-9.]+) .*$", text, flags=re.M)[1:]
+    return dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
+
+
+def test_it_has_every_heading_in_order_and_the_guarantee(exported):
+    text, facts = read(exported.folder)
+    found = sections(text)
+    numbers = [concept.number for concept in CONCEPTS]
+    assert list(found) == numbers
+    assert [one["number"] for one in facts["attributes"]] == [f"S.{one}" for one in numbers]
+    levels = [tuple(map(int, number.split("."))) for number in numbers]
+    assert levels == sorted(levels)
+    assert [number for number in numbers if "." not in number] == [str(n) for n in range(1, 20)]
+    assert exported.results.guarantee in found["7.2"]
+    assert facts["privacy"]["rho"] in found["7.1"]
+    assert found["1.1"].startswith("Statistics Office.")
+    assert found["5"].startswith("2026-Q1.")
+    # What nobody said is asked for, and there is nothing beside that.
+    for number in ("1.3", "1.6", "6.1", "12.2", "14.1", "16", "18.1"):
+        assert re.fullmatch(r"\*To be filled by the producer: [^\n]+\.\*", found[number])
+
+
+def test_the_errors_of_every_table_are_those_of_its_rows(exported):
+    text, facts = read(exported.folder)
+    assert len(facts["tables"]) == len(exported.results.items)
+    rows = [line for line in text.splitlines() if re.match(r"\| (?!table \|)[^-]", line)]
+    assert len(rows) == len(facts["tables"])
+    for item, table in zip(exported.results.items, facts["tables"], strict=True):
+        frame = item.read().to_pandas()
+        schema = Schema.of(item.read())
+        error, count = schema.error_and_count
+        frame = frame[[error, count]].dropna()
+        assert table["cells"] == item.n_rows
+        if frame.empty:
+            assert table["share_of_cells_by_grade"] is None
+            continue
+        assert table["standard_error"]["median"] == pytest.approx(frame[error].median())
+        assert table["standard_error"]["largest"] == frame[error].max()
+        cv = frame[error] / frame[count].abs()
+        below = 0.0
+        for letter, share in table["share_of_cells_by_grade"].items():
+            expected = ((cv > below) & (cv <= GRADES[letter])).mean()
+            assert share == pytest.approx(expected)
+            below = GRADES[letter]
+
+
+def test_processed_figures_say_whose_errors_these_are(exports):
+    whole, _ = read(exports["whole"].folder)
+    assert "Errors are those of the unbiased figures" in sections(whole)["13.1"]
+    assert "biased" in sections(whole)["15.4"]
+    released, _ = read(exports["released"].folder)
+    assert "unbiased figures" not in sections(released)["13.1"]
+
+
+def test_exact_figures_are_of_the_best_grade(tmp_path):
+    """A known count of 0 as well, whose CV would be 0/0."""
+    domain = rp.Domain.from_sizes({"age": 3, "sex": 2})
+    part = release(domain, np.ones((3, 2)), [(0, 1)], np.random.default_rng(1), {}, "release")
+    known = with_known_totals(part.given, {("age", "sex"): [[1, 0], [2, 3], [4, 5]]})
+    write_combined(known, tmp_path / "known")
+    publish(tmp_path / "known", tmp_path / "public", formats=["quality"])
+    _, facts = read(tmp_path / "public")
+    (table,) = facts["tables"]
+    assert table["share_of_cells_by_grade"]["A"] == 1
+    assert table["cv_quartiles"] == [0, 0, 0]
