@@ -75,8 +75,7 @@ def shares_in_areas(tree: rp.AreaTree, generator: np.random.Generator) -> Iterat
 def counts_in_areas(tree: rp.AreaTree, people: int, seed: int = 0) -> np.ndarray:
     """How many people are in each cell of each area, int32[n_areas, 252]."""
     generator = np.random.default_rng(seed)
-    for shares in shares_in_areas(tree, generator):  # noqa: B007
-        pass
+    *_, shares = shares_in_areas(tree, generator)
     sizes = generator.gamma(SIZES, 1, len(shares))
     blocks = generator.multinomial(people, sizes / sizes.sum())
     counts = np.zeros((tree.n_areas, shares.shape[1]), dtype=np.int32)

@@ -254,7 +254,7 @@ def guesses_over_their_floor() -> list[Row]:
     names = {(): "totals", (1, 2): "Hispanic x race", (0, 1, 2): "all cells"}
     return [
         (f"blocks of a twentieth of a state, best guesses over their floor: {name}, times",
-         guesses.mean("guesses", _LAST, table) / float(floor[table].mean()), "<=", 1.35)
+         guesses.mean("guesses", _LAST, table) / float(floor[table].mean()), "<=", 1.25)
         for table, name in names.items()
     ]  # fmt: skip
 
