@@ -3,6 +3,10 @@
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
+from base64 import b64decode
+from collections.abc import Mapping
+from contextlib import suppress
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -75,6 +79,10 @@ def as_stored(column: pa.Array) -> pa.Array:
     return pc.if_else(stored.is_valid(), written, pa.scalar(None, pa.string()))
 
 
+EXTENSION_NAME = b"ARROW:extension:name"
+"""Where the metadata of a column have the name of its extension type."""
+_BOOLEANS = "arrow.bool8"  # stored as 0 and 1
+
 _COUNTED_KINDS = (
     pa.types.is_null,
     pa.types.is_boolean,
@@ -94,24 +102,43 @@ _COUNTED_KINDS = (
 )
 
 
-def refuse_odd_kind(records: str, name: str, kind: pa.DataType) -> None:
+def refuse_odd_kind(records: str, name: str, field: pa.Field) -> None:
     """Raise `DataError` for a column whose values are not plain.
 
     Durations are numbers of a unit that nobody sees: seconds in one file, nanoseconds in another.
+    So are numbers of an extension type, such as the periods of pandas: the year 2026 is stored as
+    56. Whoever does not know the type, as a file may have any, sees its name beside the numbers.
     """
+    kind = field.type
     if pa.types.is_nested(kind):
         raise DataError(
             f"The column {name!r} of {records!r} holds lists or structures; make it one plain "
             "value for each record."
         )
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    stated = (field.metadata or {}).get(EXTENSION_NAME, b"").decode(errors="replace")
     if isinstance(plain, pa.BaseExtensionType):
-        plain = plain.storage_type
-    if not any(is_of(plain) for is_of in _COUNTED_KINDS):
+        stated, plain = plain.extension_name, plain.storage_type
+    is_unclear = pa.types.is_primitive(plain) and stated not in ("", _BOOLEANS)
+    if is_unclear or not any(is_of(plain) for is_of in _COUNTED_KINDS):
+        shown = stated if is_unclear else kind
         raise DataError(
-            f"The column {name!r} of {records!r} is of a kind ({kind}) that cannot be counted; "
+            f"The column {name!r} of {records!r} is of a kind ({shown}) that cannot be counted; "
             "make it a text, a number or a date for each record."
         )
+
+
+def as_written(field: pa.Field, metadata: Mapping[bytes, bytes] | None) -> pa.Field:
+    """A column of a Parquet file with this metadata, of the type that was written, if it is known.
+
+    Of a dictionary of durations pyarrow reads the numbers alone.
+    """
+    with suppress(KeyError, ValueError, pa.ArrowException):
+        schema = pa.ipc.read_schema(pa.py_buffer(b64decode((metadata or {})[b"ARROW:schema"])))
+        written = schema.field(field.name)
+        if pa.types.is_dictionary(written.type):
+            return written
+    return field
 
 
 def as_text(column: pa.Array) -> pa.Array:

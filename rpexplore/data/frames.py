@@ -18,7 +18,7 @@ from unicodedata import normalize
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.data.arrow_values import as_stored, of_known_type, refuse_odd_kind
+from rpexplore.data.arrow_values import EXTENSION_NAME, as_stored, of_known_type, refuse_odd_kind
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.source import Fingerprint, check_column
 from rpexplore.errors import DataError
@@ -95,7 +95,7 @@ class FrameSource(BatchSource):
                     f"The column {name!r} of {self.name!r} cannot be read; make its values all "
                     "texts, all numbers or all categories."
                 )
-            refuse_odd_kind(self.name, name, self._table.schema.field(name).type)
+            refuse_odd_kind(self.name, name, self._table.schema.field(name))
         table = self._table.select(names)
         if not names:  # a table without columns need not know how many rows it has
             table = pa.table({"": pa.nulls(self._n_records)})
@@ -160,7 +160,9 @@ def _arrow_table(
         if isinstance(field.type, pa.BaseExtensionType):
             pieces = [batch.column(index) for batch in table.to_batches(max_chunksize=_ROWS)]
             stored = [as_stored(piece) for piece in pieces or [pa.array([], field.type)]]
-            table = table.set_column(index, field.name, pa.chunked_array(stored))
+            own = pa.chunked_array(stored)
+            about = {EXTENSION_NAME: field.type.extension_name}
+            table = table.set_column(index, pa.field(field.name, own.type, metadata=about), own)
     return table, n_records, frozenset(unreadable)
 
 

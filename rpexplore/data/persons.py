@@ -52,11 +52,14 @@ UUID_LENGTH = 36
 AROUND_UUID = r'^(?:=")?[{]?[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}[}]?"?$'
 """The same with what some programs put around them, which are `NOT_OF_UUID`."""
 NOT_OF_UUID = '[{}="]'
-_WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"  # a whole number as some programs write it: 3.0
+WHOLE_DECIMAL = (r"^(-?[0-9]+)\.0+$", r"\1")
+"""The text of a whole number of a decimal type, with all decimals of the type, and its digits."""
 CANONICAL = (
     (f"[{UNSEEN}]", ""),
     (f"^[{BLANKS}]+|[{BLANKS}]+$", ""),
-    (_WHOLE_FLOAT, r"\1"),
+    # A whole number as some programs write it: 3.0. But 3.000 may be three or three thousand.
+    (r"^(-?[0-9]+)\.(?:0|00|0000+)$", r"\1"),
+    (r"^(-?(?:0[0-9]*|[0-9]{4,}))\.000$", r"\1"),
 )
 """Patterns and what takes their place, one after the other, in a text in NFC."""
 # The digits of all scripts, by what they are worth.
@@ -69,13 +72,20 @@ _DASHES = (
     "\u02d7\u058a\u05be\u1400\u1806\u2010-\u2015\u2043\u207b\u208b\u2212\u2796\u2e17\u2e1a\u2e3a\u2e3b"
     "\u2e40\u2e5d\u301c\u3030\u30a0\ufe31\ufe32\ufe58\ufe63\uff0d"
 )
-_GROUPS = "[ ,'\u2019]([0-9]{3}(?:[ ,'\u2019][0-9]{3})*(?:[.,][0-9]+)?)"
+_BETWEEN = " ,'\u2019"  # groups of digits
+_GROUPS = f"[{_BETWEEN}]([0-9]{{3}}(?:[{_BETWEEN}][0-9]{{3}})*(?:[.,][0-9]+)?)"
+_PAIRS = f"[{_BETWEEN}]([0-9]{{2}}(?:[{_BETWEEN}][0-9]{{2}})*[{_BETWEEN}][0-9]{{3}})"
 AS_NUMBER = (
     ('^="(.*)"$', r"\1"),  # as spreadsheets are made to keep a text
     ("^[{](.*)[}]$", r"\1"),  # as some programs write UUIDs
     *((f"[{signs}]", str(digit)) for digit, signs in enumerate(_DIGITS)),
     (f"[{_DASHES}]", "-"),
     (f"[{BLANKS}]+", " "),
+    # 1.000.000, from behind, as 1,000,000; a single point may be that of decimals.
+    *((r"^([+-]?[0-9]{1,3}(?:[.][0-9]{3})+)[.]([0-9]{3}(?:,[0-9]{3})*)$", r"\1,\2"),) * 6,
+    (r"^([+-]?[0-9]{1,3})[.]([0-9]{3}(?:,[0-9]{3})+)$", r"\1,\2"),
+    # 12,34,567, as in India.
+    *((rf"^([+-]?[0-9]{{1,2}}(?:[0-9]{{2}})*){_PAIRS}$", r"\1\2"),) * 9,
     # 1,000 and 1 000 000, group by group; then 7,5.
     *((rf"^([+-]?[0-9]{{1,3}}(?:[0-9]{{3}})*){_GROUPS}$", r"\1\2"),) * 7,
     (r"^([+-]?[0-9]+),([0-9]+)$", r"\1.\2"),
@@ -91,12 +101,15 @@ AS_NUMBER = (
 script and with any separators, and all that differ by their dashes and blanks alone."""
 NOBODY_ID = (
     r"(?i)^(?:[.]|#?n/?a(?: n/?a)?|<na>|-?nan|-?1[.]#(?:ind|qnan)|nat|nil|none|null|[(]null[)]"
-    r"|<null>|\[null\]|#(?:null|value|ref|num|div/0)!|#name[?]|\\n)?$"
+    r"|<null>|\[null\]|#[^0-9]+[!?]|#div/0!|\\n|[.][a-z_]|missing|<nil>|undefined|n[.] ?a[.]?"
+    r"|#(?:nv|n/?d|getting_data|#+)|err:[0-9]{3}|-?nan[(]ind[)]|[+-]?inf(?:inity)?"
+    r"|-?1[.]#(?:inf|ind|qnan|snan)0*)?$"
 )
-"""Canonical ids by which programs write what is missing."""
+"""Canonical ids by which programs write what is missing: also errors of spreadsheets, as they are
+called in other languages, and the letters of Stata and SAS."""
 UNCLEAR_ID = (
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]"
-    "|^[+-]?(?:[0-9]+[.][0-9]*[eE][+-]?|[.][0-9]+[eE][+-]?|[0-9]+[eE][+-])[0-9]+$"
+    "|^[+-]?(?:[0-9]+[.,][0-9]*[eE][+-]?|[.,][0-9]+[eE][+-]?|[0-9]+[eE][+-])[0-9]+$"
 )
 """Canonical ids that are times of day, or numbers as programs write them when they round."""
 EXACT_BELOW = {16: 2.0**11, 32: 2.0**24, 64: 2.0**53}
@@ -271,6 +284,8 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
         if not np.any(numbers <= -_LARGEST) and not np.any(numbers >= _LARGEST):
             return PersonKeys(numbers, None, None, state)
     texts = pc.fill_null(as_text(values), "")
+    if pa.types.is_decimal(kind):
+        texts = _replaced(texts, [WHOLE_DECIMAL])
     is_odd = pc.invert(pc.match_substring_regex(texts, PLAIN_ID))
     if pc.any(pc.equal(pc.binary_length(texts), UUID_LENGTH)).as_py():
         has_capitals = pc.match_substring_regex(texts, "[A-F]")

@@ -22,7 +22,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -104,12 +104,14 @@ class BookingNote:
     n_entries    how many entries the ledger had before
     started      when the run is said to have started there, which tells it from one that another
                  machine books for a folder of the same name; "" in notes of earlier versions
+    is_shown     whether the run's pilot may have been released, so that it is never drawn again
     """
 
     ledger: str
     plan_sha256: str
     n_entries: int
     started: str = ""
+    is_shown: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,19 @@ def write_booking(folder: Path, note: BookingNote) -> None:
 def read_booking(folder: Path) -> BookingNote | None:
     """What was about to be booked; None if there is no such note, or none that was finished."""
     return _note_in(folder / BOOKED, BookingNote)
+
+
+def note_shown(folder: Path) -> None:
+    """Note that what a booked run has drawn is about to be released; on disk when this returns.
+
+    In the note of the booking, without which the run would be charged anew.
+    """
+    note = read_booking(folder)
+    if note is not None:
+        new = folder / f"{BOOKED}.new"  # the old one stays until this is on disk
+        write_to_disk(new, _note_text(replace(note, is_shown=True)))
+        new.rename(folder / BOOKED)
+        names_to_disk((folder / BOOKED).parent)
 
 
 class Draft:
@@ -224,6 +239,9 @@ class Draft:
 
     def _was_used(self, n_used: int) -> bool:
         """Whether so many numbers, or more, may have been drawn and used."""
+        booking = read_booking(self._folder)
+        if booking is not None and booking.is_shown:
+            return True
         note = _note_in(self._folder / _DRAFT, DraftNote)
         if (self._folder / _DRAFT).exists() and (note is None or note.n_measured >= n_used):
             return True

@@ -24,6 +24,7 @@ from rpexplore.releases.measurement_file import (
     RUN_FOLDER,
     Measured,
     MeasurementNote,
+    note_shown,
     write_numbers,
 )
 from rpexplore.releases.release_steps import PlanSteps
@@ -166,6 +167,7 @@ def release_pilot(
     steps = PlanSteps.of(own)
     numbers = Measured(run).read(0, steps.starts()[-1])
     write_to_disk(run / _NAME, note.run)
+    note_shown(run)
     with new_folder(folder) as unfinished:
         write_to_disk(unfinished / PLAN, own.text)
         sha256 = write_numbers(unfinished, numbers)

@@ -105,6 +105,25 @@ WAYS = [
     (("a", "NONE"), WHOSE),
     *((("a", nobody), WHOSE) for nobody in ("\u200b", "\ufeff ", "<NULL>", "[null]", "-1.#IND")),
     *((("a", f"#{error}"), WHOSE) for error in ("VALUE!", "REF!", "NAME?", "DIV/0!", "NUM!")),
+    # Thousands as in Germany and India; 7.000 may be seven or seven thousand.
+    (("1234567", "1.234.567"), WHO_IS_WHO),
+    (("1234567890", "1.234.567.890"), WHO_IS_WHO),
+    (("1.234.567", "1.234.568"), 2),
+    (("1234567", "12,34,567"), WHO_IS_WHO),
+    (("7", "7.000"), WHO_IS_WHO),
+    (("7.000", " 7.000"), 1),
+    (("1234", "1234.000"), 1),
+    (("7", "7.000000"), 1),
+    # Rounded with a decimal comma, and errors of spreadsheets in other languages and versions.
+    (("1,23457E+12", "a"), WHO_IS_WHO),
+    *(
+        (("a", f"#{error}"), WHOSE)
+        for error in ("NV", "N/D", "WERT!", "SPILL!", "\u00a1VALOR!", "##")
+    ),
+    *(
+        (("a", nobody), WHOSE)
+        for nobody in (".a", "Err:502", "missing", "n.a.", "-nan(ind)", "inf")
+    ),
 ]
 
 
@@ -186,6 +205,7 @@ TYPES = [
     ((7, pa.uint8()), (7.0, pa.float32()), 1),
     ((7, pa.int64()), ("7.0", pa.string()), 1),
     ((7, pa.int64()), (Decimal("7.00"), pa.decimal128(10, 2)), 1),
+    ((7, pa.int64()), (Decimal("7.000"), pa.decimal128(10, 3)), 1),
     ((Decimal("7"), pa.decimal128(10, 0)), (7.0, pa.float16()), 1),
     ((2**63, pa.uint64()), (str(2**63), pa.string()), 1),
     ((DAY, pa.date32()), ("2026-11-28", pa.large_string()), 1),

@@ -14,10 +14,11 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.cli.console import Interrupted, heed_signals
+from rpexplore.errors import ReleaseError
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.approvals import ApprovalDemand
-from rpexplore.releases.atomic_folder import new_folder
+from rpexplore.releases.atomic_folder import new_folder, unfinished_folder
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
 from tests.attacks.test_killed_runs import plan as plan
@@ -225,3 +226,25 @@ def test_of_many_writers_all_are_charged_and_one_has_the_folder(
     assert [entry.state for entry in account.entries] == ["finished"] * (WRITERS + 1)
     assert account.spent_record_rho == (WRITERS + 1) * rho
     assert all(rp.Release.load(output) for output in [*ways, tmp_path / "one"])
+
+
+@pytest.mark.parametrize("lost", ["draft.json", "measured.int64", "draft.json measured.int64 name"])
+def test_a_pilot_that_was_shown_is_not_drawn_again_whatever_is_lost(lost, tmp_path):
+    data, output = records(tmp_path / "data"), tmp_path / "data" / "release"
+    plan = rp.plan(
+        rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4, "sex": 2}), 1),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho=1),
+        pilot="20%",
+    )
+    shown = rp.release(plan, data, output, pilot_only=True)
+    shown.folder.rename(tmp_path / "published")
+    for name in lost.split():
+        (unfinished_folder(output) / "run" / name).unlink()
+    for pilot_only in (True, False):
+        with pytest.raises(ReleaseError, match="is not drawn again"):
+            rp.release(plan, data, output, pilot_only=pilot_only)
+    assert states(data) == ["started"]
+    (unfinished_folder(output) / "run" / "booked.json").unlink()  # then it is another run
+    rp.release(plan, data, output)
+    assert states(data) == ["started", "finished"]

@@ -73,11 +73,30 @@ def test_durations_are_numbers_of_no_unit_and_refused(kind, tmp_path):
     sources: list[FrameSource | FileSource] = [FrameSource(records, name="survey")]
     if not pa.types.is_interval(kind):
         sources.append(FrameSource(records.to_pandas(), name="survey"))
-        pq.write_table(records, tmp_path / "records.parquet")
-        sources.append(FileSource(tmp_path / "records.parquet"))
+        listed = pa.table({"c": pa.DictionaryArray.from_arrays([0], records["c"].combine_chunks())})
+        sources.append(FrameSource(listed, name="survey"))
+        for name, table in (("records", records), ("listed", listed)):
+            pq.write_table(table, tmp_path / f"{name}.parquet")
+            sources.append(FileSource(tmp_path / f"{name}.parquet"))
     for source in sources:
         for values in (Amounts(0, 365), Integers(0, 9), Bins((0, 5, 10))):
             with pytest.raises(DataError, match=r"'c' of .* is of a kind .* cannot be counted"):
+                source.count(Domain((Attribute("c", values),)), [(0,)])
+
+
+@pytest.mark.parametrize("freq", ["Y", "Q", "D"])
+def test_periods_are_numbers_since_1970_and_refused(freq, tmp_path):
+    """Also where nothing is known of their type but its name, as without pandas."""
+    frame = pandas.DataFrame({"c": pandas.PeriodIndex(["2026-05-01"], freq=freq)})
+    frame.to_parquet(tmp_path / "records.parquet")
+    table = pa.table(frame)
+    stored = table["c"].combine_chunks().storage
+    named = pa.field("c", stored.type, metadata={"ARROW:extension:name": "other.period"})
+    unknown = pa.table([stored], schema=pa.schema([named]))
+    file = FileSource(tmp_path / "records.parquet")
+    for source in (file, *(FrameSource(one, name="survey") for one in (frame, table, unknown))):
+        for values in (Amounts(0, 365), Integers(0, 99_999), Bins((0, 5, 99_999))):
+            with pytest.raises(DataError, match=r"of a kind \(.*\.period\) that cannot be count"):
                 source.count(Domain((Attribute("c", values),)), [(0,)])
 
 

@@ -28,6 +28,7 @@ from rpexplore.data.persons import (
     UNCLEAR_ID,
     UUID_ID,
     UUID_LENGTH,
+    WHOLE_DECIMAL,
 )
 from rpexplore.data.source import PersonRule
 
@@ -85,6 +86,8 @@ def person_columns(
         columns[PERSON] = ibis.ifelse(number.isnull(), ibis.null("int64"), person)
         return table, columns | {WRITING: ibis.literal(""), IS_UNFIT: ~is_exact}
     text: Value = as_text(column)
+    if kind.is_decimal():
+        text = text.re_replace(*WHOLE_DECIMAL)
     if engine == "postgresql":
         text = sql_text(text)
     # Form by form, as most ids need no more than one or two of the patterns; what is told fastest

@@ -22,7 +22,7 @@ import pyarrow.parquet
 from rpexplore.common.file_kinds import PACKAGES, PARQUET, DictionaryVariable
 from rpexplore.common.files import UTF8, file_identities, known_encoding, listed_path, machine_names
 from rpexplore.common.text import text_of_path
-from rpexplore.data.arrow_values import as_stored, refuse_odd_kind
+from rpexplore.data.arrow_values import as_stored, as_written, refuse_odd_kind
 from rpexplore.data.coding import Declared
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.files.csv_batches import (
@@ -634,9 +634,9 @@ def _file_batches(
 def _parquet_batches(
     path: Path, name: str, names: list[str]
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
-    schema = pyarrow.parquet.read_schema(path)
+    schema, about = pyarrow.parquet.read_schema(path), pyarrow.parquet.read_metadata(path)
     for column in names:
-        refuse_odd_kind(name, column, schema.field(column).type)
+        refuse_odd_kind(name, column, as_written(schema.field(column), about.metadata))
     rows = min(max(_BATCH_VALUES // max(len(names), 1), _LEAST_ROWS), _MOST_ROWS)
     # Old times of 96 bits hold more years than nanoseconds do, as which they would be read.
     with pyarrow.parquet.ParquetFile(
