@@ -9,7 +9,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.releases import charged_run
 from rpexplore.releases.release import release, resume
 from tests.releases.table_plan import CSV, runs
-from tests.releases.test_pilot_release import PILOTED, drawn, unfinished
+from tests.releases.test_pilot_release import drawn, unfinished
 from tests.releases.test_pilot_rest import FIRST, OTHER, REST
 
 
@@ -36,14 +36,6 @@ def test_a_pilot_that_was_shown_is_not_drawn_anew_when_its_note_is_gone(data, ou
         release(REST, data, output)
     assert drawn(unfinished(output)) == pilot  # so that a note from a backup helps
     assert [run.state for run in runs(data)] == ["started"]
-
-
-@pytest.mark.parametrize("pilot_only", [True, False])
-def test_neither_is_that_of_a_plan_that_goes_on(data, output, pilot_only):
-    release(PILOTED, data, output, pilot_only=True)
-    (unfinished(output) / "run" / "draft.json").unlink()
-    with pytest.raises(ReleaseError, match="is not drawn again"):
-        release(PILOTED, data, output, pilot_only=pilot_only)
 
 
 def test_what_is_drawn_of_a_rest_is_not_read_by_another_plan_when_its_name_is_gone(
