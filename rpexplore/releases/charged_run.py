@@ -68,7 +68,7 @@ from rpexplore.releases.measurement_file import (
     write_booking,
 )
 from rpexplore.releases.persons import one_of_each, refuse_differing, refuse_more_in_a_period
-from rpexplore.releases.pilot import is_shown, note_rest, pilot_folder, refuse_rest_alone
+from rpexplore.releases.pilot import note_rest, pilot_folder, refuse_rest_alone
 from rpexplore.releases.readme import COUNTED_IMPOSSIBLE
 from rpexplore.releases.release_steps import (
     ImpossibleRecords,
@@ -568,8 +568,7 @@ def draft_of(charged_run: ChargedRun, plan: Plan, folder: Path) -> Draft:
     if steps.rounds is not None:
         n_used = n_used or ends[-1]
         ends += range(ends[-1] + 1, ends[-1] + steps.rounds.n_in_rounds + 1)
-    is_used = is_shown(plan, folder)
-    return Draft(folder, plan, ends, charged_run.origin, n_used=n_used, is_used=is_used)
+    return Draft(folder, plan, ends, charged_run.origin, n_used=n_used)
 
 
 def _ends(steps: PlanSteps) -> list[int]:

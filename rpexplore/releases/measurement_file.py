@@ -184,7 +184,6 @@ class Draft:
         origin: Mapping[str, Any] | None,
         *,
         n_used: int | None = None,
-        is_used: bool = False,
     ) -> None:
         """Write the plan, and take the room on disk for all measurements and their note.
 
@@ -197,7 +196,6 @@ class Draft:
             n_used: How many numbers are drawn when later draws begin to depend on earlier ones;
                 None if none do. A draft that has come so far and cannot be kept is refused with
                 `ReleaseError`: nothing is drawn again after it was used.
-            is_used: Whether it is known to have come so far, whatever is left of it.
         """
         self._folder, self._digest, self.n_measured = folder, hashlib.sha256(), 0
         write_to_disk(folder / PLAN, plan.text)
@@ -208,7 +206,7 @@ class Draft:
         if note is not None and note.origin == origin and note.n_measured in ends:
             self._keep(note)
         if not self.n_measured:
-            if is_used or (n_used is not None and self._was_used(n_used)):
+            if n_used is not None and self._was_used(n_used):
                 failed = ReleaseError(
                     f"What the run in {str(folder)!r} drew is not as it was written, or is of "
                     "other records, and is not drawn again. That run stays charged: go on with it "

@@ -89,11 +89,6 @@ def refuse_rest_alone(plan: Plan, output: Path, *, is_booked: bool) -> None:
     _refuse_other_rest(plan, unfinished_folder(output))
 
 
-def is_shown(plan: Plan, run: Path) -> bool:
-    """Whether figures of a run's pilot may be known, whatever is left of them in its folder."""
-    return plan.booked_sha256 != plan.sha256 or (run / _NAME).exists()
-
-
 def note_rest(plan: Plan, run: Path, *, is_begun: bool) -> None:
     """Note in the unfinished folder which plan of a rest is measured, before anything of it is.
 

@@ -283,8 +283,9 @@ def resume(
     Needs no records, draws nothing and costs nothing. Of a release that is complete, it removes
     what a run that was stopped in the end has left. ledger: where it lies now, if it was moved.
 
-    Raises `ReleaseError` if there is no such run, if its plan is not the one that it was booked
-    with, or if its measurements are not those that were noted when they were drawn.
+    Raises `ReleaseError` if there is no such run, if it has finished elsewhere, if its plan is not
+    the one that it was booked with, or if its measurements are not those that were noted when they
+    were drawn.
 
     Example:
         >>> import contextlib, tempfile, pandas, rpexplore as rp
@@ -331,6 +332,12 @@ def resume(
                     f"The run into {str(output)!r} cannot be finished: its plan is not the one "
                     f"that was booked for it in the ledger {book.name!r}; name the ledger "
                     "that it was booked in, or restore the plan."
+                )
+            if entry.state == "finished":  # in a copy of its folder other noise may be drawn
+                raise ReleaseError(
+                    f"The run in {str(folder)!r} has finished elsewhere, as the ledger "
+                    f"{book.name!r} holds, and one charge is for one release; remove this folder, "
+                    "and use that release."
                 )
             refuse_false_claims(plan)
             steps = PlanSteps.of(plan)

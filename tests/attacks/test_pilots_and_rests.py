@@ -1,14 +1,15 @@
 """Runs of a rest whose notes are taken away: no pilot is drawn twice, no rest is of two plans."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from rpexplore.errors import ReleaseError
 from rpexplore.releases import charged_run
-from rpexplore.releases.release import release
+from rpexplore.releases.release import release, resume
 from tests.releases.table_plan import CSV, runs
-from tests.releases.test_pilot_release import PILOTED, drawn, unfinished
+from tests.releases.test_pilot_release import drawn, unfinished
 from tests.releases.test_pilot_rest import FIRST, OTHER, REST
 
 
@@ -37,14 +38,6 @@ def test_a_pilot_that_was_shown_is_not_drawn_anew_when_its_note_is_gone(data, ou
     assert [run.state for run in runs(data)] == ["started"]
 
 
-@pytest.mark.parametrize("pilot_only", [True, False])
-def test_neither_is_that_of_a_plan_that_goes_on(data, output, pilot_only):
-    release(PILOTED, data, output, pilot_only=True)
-    (unfinished(output) / "run" / "draft.json").unlink()
-    with pytest.raises(ReleaseError, match="is not drawn again"):
-        release(PILOTED, data, output, pilot_only=pilot_only)
-
-
 def test_what_is_drawn_of_a_rest_is_not_read_by_another_plan_when_its_name_is_gone(
     data, output, monkeypatch
 ):
@@ -67,3 +60,28 @@ def test_what_is_drawn_of_a_rest_is_not_read_by_another_plan_when_its_name_is_go
             release(plan, data, output)
     name.write_bytes(noted)
     assert release(REST, data, output).plan.sha256 == REST.sha256
+
+
+def stopped_as_it_writes(plan, data, output) -> None:
+    def stop(doing, _):
+        if doing == "Writing the release":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        release(plan, data, output, on_progress=stop)
+
+
+def test_of_two_copies_of_a_run_that_drew_apart_one_is_finished(data, output, tmp_path):
+    release(FIRST, data, output, pilot_only=True)
+    copies = [tmp_path / name for name in ("a", "b")]
+    shutil.copytree(unfinished(output), tmp_path / "backup")
+    stopped_as_it_writes(REST, data, output)
+    unfinished(output).rename(unfinished(copies[0]))
+    (tmp_path / "backup").rename(unfinished(output))
+    stopped_as_it_writes(OTHER, data, output)
+    unfinished(output).rename(unfinished(copies[1]))
+    assert resume(copies[0]).plan.sha256 == REST.sha256
+    with pytest.raises(ReleaseError, match="one charge is for one release"):
+        resume(copies[1])
+    assert not copies[1].exists()
+    assert [run.state for run in runs(data)] == ["finished"]
