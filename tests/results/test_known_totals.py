@@ -127,6 +127,23 @@ def test_all_tables_have_the_totals_whatever_is_made_of_them(tmp_path, method):
     assert "a × b and b × c are publicly known" in (tmp_path / "made/README.md").read_text()
 
 
+def test_small_tables_in_one_file_say_which_counts_are_known(tmp_path):
+    sizes = {f"a{i:02}": 2 for i in range(14)}
+    domain = rp.Domain.from_sizes(sizes)
+    tables = [(i, j) for i, j in combinations(range(14), 2)] + [(i,) for i in range(14)]
+    rng = np.random.default_rng(2)
+    estimates = release(domain, np.ones((2,) * 14), tables, rng, {}, "release").given
+    known = {("a00", "a03"): [[4000, 4100], [4092, 4192]]}
+    made = rp.postprocess(estimates, tmp_path / "made", rounded=True, known_totals=known)
+    assert (tmp_path / "made/tables.parquet").is_file()
+    for names, is_known in ((("a00", "a03"), True), (("a03",), True), (("a00", "a02"), False)):
+        rows = made.table(names)
+        assert set(rows["value_is"] == "publicly known") == {is_known}
+        assert set(rows["standard_error"] == 0) == {is_known}
+    assert made.table("a00", "a03")["value"].tolist() == [4000, 4100, 4092, 4192]
+    assert made.table("a03")["value"].tolist() == [8092, 8292]
+
+
 def test_totals_of_no_nonnegative_counts_are_refused():
     """Each two of a, b, c differ in all records: with two values each, that cannot be."""
     domain = rp.Domain.from_sizes({"a": 2, "b": 2, "c": 2})

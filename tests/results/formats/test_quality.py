@@ -85,7 +85,8 @@ def test_exact_figures_are_of_the_best_grade(tmp_path):
     known = with_known_totals(part.given, {("age", "sex"): [[1, 0], [2, 3], [4, 5]]})
     write_combined(known, tmp_path / "known")
     publish(tmp_path / "known", tmp_path / "public", formats=["quality"])
-    _, facts = read(tmp_path / "public")
+    text, facts = read(tmp_path / "public")
+    assert "publicly known totals of age × sex are met" in sections(text)["15.3"]
     (table,) = facts["tables"]
     assert table["share_of_cells_by_grade"]["A"] == 1
     assert table["cv_quartiles"] == [0, 0, 0]

@@ -18,7 +18,10 @@ from rpexplore.domain.readings import FLAGS, coefficients_of_variation, quality_
 from rpexplore.domain.result_schema import Schema
 from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.results.formats.export import Export, ExportedTable, Format
+from rpexplore.results.known_totals import known_sentence
 from rpexplore.results.measurement_source import sources_of
+from rpexplore.results.processed_tables import ProcessedTables
+from rpexplore.results.unbiased import Estimates
 
 REPORT, FACTS = "quality.md", "quality.json"
 TO_BE_FILLED = "To be filled by the producer: "
@@ -208,6 +211,12 @@ def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tupl
             "13.3.5",
             "Smooth figures rest on a model; `model_error` is their error by that model.",
         )
+    for part in export.results.readers:
+        known = part.known_tables if isinstance(part, Estimates) else ()
+        if isinstance(part, ProcessedTables):
+            known = part.known_totals
+        if known:
+            yield "15.3", known_sentence(known)
     yield "15.4", _coherence(export)
     yield (
         "17.1",
