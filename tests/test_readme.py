@@ -25,6 +25,7 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.workload.bases import Hierarchy, Prefix, Windows
 from tests.support.ledgers import database_ledger
@@ -47,6 +48,7 @@ AREAS_IN_PYTHON = ("docs/areas.md", "In Python")
 RULE_IN_PYTHON = ("docs/rule.md", "In Python")
 ADAPTIVE = ("docs/adaptive.md", "Plan and release")
 POSTPROCESSING = ("docs/postprocessing.md", "Combine, process, answer")
+KNOWN_TOTALS = ("docs/postprocessing.md", "Publicly known totals")
 SECOND_PLAN = ("docs/model-based-estimates.md", "A second plan from a first release")
 SYNTHETIC_RECORDS = ("docs/synthetic-records.md", "Synthetic records")
 DRY_RUN = ("docs/release.md", "Dry run")
@@ -79,6 +81,7 @@ RUN = {
 }
 # Those that a test of their own runs, which prepares what they start from.
 RUN_APART = {
+    KNOWN_TOTALS: (["postprocess", "postprocess"], 0),
     DRY_RUN: (["release"], 0),
     STOPPED_RUNS: (["release"], 0),
     APPROVALS: (["approve", "approve", "ledger", "verify", "release"], 0),
@@ -226,6 +229,15 @@ def test_ranges_and_groups(shown):
 @pytest.mark.nightly
 def test_postprocessing(shown):
     assert (shown(POSTPROCESSING) / "published" / "manifest.json").exists()
+
+
+@pytest.mark.nightly
+def test_known_totals(shown):
+    shown(SIX_COMMANDS)
+    Path("register.csv").write_text("sex,total\nF,3000\nM,2900\n", "utf-8")
+    folder = shown(KNOWN_TOTALS)
+    sexes = ProcessedTables.load(folder / "whole-with-register").table("sex")
+    assert sexes["value"].tolist() == [3000, 2900]
 
 
 @pytest.mark.nightly

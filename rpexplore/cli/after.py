@@ -101,7 +101,7 @@ def postprocess(
     file_per_table: options.FilePerTable = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Make smooth, nonnegative or whole tables of a release, or tables that meet known totals.
+    """Make smooth, nonnegative or whole tables of a release.
 
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
     their intervals. Its README.md says which of them to publish for which use. Costs no privacy.
