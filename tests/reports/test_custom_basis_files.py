@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.common.text import as_seen
 from rpexplore.errors import WorkloadError
 from rpexplore.reports.recipe import custom_basis_files
 from tests.reports.scenarios import SCENARIOS
@@ -73,7 +74,7 @@ def test_every_file_is_read_again_exactly(any_domain, data):
         return
     rows = [[int(i == j) for j in range(n)] for i in range(n)]
     rows.append([data.draw(st.sampled_from([0.1, -2, 1e-12, 1 / 3, 1e12])) for _ in range(n)])
-    labels = st.lists(words(), min_size=n + 1, max_size=n + 1, unique=True)
+    labels = st.lists(words(), min_size=n + 1, max_size=n + 1, unique_by=as_seen)
     own = rp.CustomBasis(
         rows, data.draw(st.just([]) | labels), data.draw(words() | st.just("mine"))
     )
