@@ -256,8 +256,8 @@ def households(seed: int):
     "known",
     [
         [("married", "sex"), ("work",)],
-        [("age", "sex"), ("age", "married")],
-        [("work", "sex")],
+        pytest.param([("age", "sex"), ("age", "married")], marks=pytest.mark.nightly),
+        pytest.param([("work", "sex")], marks=pytest.mark.nightly),
         [("sex",)],
     ],
     ids=str,
