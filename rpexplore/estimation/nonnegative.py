@@ -13,7 +13,7 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.values import StructuralZeros
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.estimation.cell_coupling import CellCoupling
-from rpexplore.estimation.exact_totals import empty_cells, independent
+from rpexplore.estimation.exact_totals import inner_point
 from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets, without_rounding
 from rpexplore.planning.mechanism.strategy import Strategy
 
@@ -33,9 +33,9 @@ from rpexplore.planning.mechanism.strategy import Strategy
 # The search begins with the nearest contributions that are 0 there (`with_zeros`): of these and of
 # those given, the nearest nonnegative ones are the same.
 #
-# Exact totals are kept: their contributions are no variables, and where one is 0 so are all cells
-# within it. What is found is made nonnegative by mixing it with tables in which exact totals that
-# share no attribute are independent, and all other attributes are spread evenly.
+# Exact totals are kept: their contributions are no variables. With impossible combinations they
+# leave cells without a record, which are 0, too. What is found is made nonnegative by mixing it
+# with tables of possible records that have the totals, `inner_point`, which are above 0 elsewhere.
 
 
 GAP = 1e-3
@@ -103,7 +103,7 @@ def nonnegative(
 
     Raises:
         ReleaseError: If the gap is not between 0 and 1, or out of reach; if too many impossible
-            combinations hang together, or there are some beside exact totals.
+            combinations hang together; if no possible counts from 0 on have the exact totals.
     """
     check_gap(gap)
     search = _Search(TableMap(contributions, sizes, strategies), contributions, zeros, kept)
@@ -154,13 +154,19 @@ class _Search:
         self._has_totals = len(self._kept) > 1
         self._fixed = {} if zeros is None else impossible_cells(tables, zeros)
         given = {**given, (): np.maximum(given[()], 0.0)}
+        # Contributions of all possible records, each counted alike; of exact totals, of possible
+        # records that have them.
+        self._even: dict[AttributeIndices, np.ndarray] = {}
         if self._has_totals:
-            if self._fixed:
-                raise ReleaseError(
-                    "Tables with exact or known totals are not made nonnegative where combinations "
-                    "are impossible; take the unbiased tables."
-                )
-            self._fixed = empty_cells(tables, given, self._kept)
+            limits = zeros if self._fixed else None
+            self._even, self._fixed = inner_point(tables, given, self._kept, limits)
+        elif zeros is not None and self._fixed:
+            try:
+                for subset in tables.family:
+                    shares = zeros.even_shares(subset)
+                    self._even[subset] = tables.decomposed(subset, shares)
+            except DomainError as error:
+                raise ReleaseError(str(error)) from None
         self._given = {**given, **with_zeros(tables, given, self._fixed, self._kept)}
         self._contributions = dict(self._given)
         self._length = tables.product(given, given)
@@ -174,17 +180,6 @@ class _Search:
         self._coupling: CellCoupling | None = None
         self._extrapolation: _Extrapolation | None = None
         self._all_fixed: np.ndarray | None = None
-        # Contributions of all possible records, each counted alike.
-        self._even: dict[AttributeIndices, np.ndarray] = {}
-        if self._has_totals:
-            self._even = independent(tables, given, self._kept)
-        elif zeros is not None and self._fixed:
-            try:
-                for subset in tables.family:
-                    shares = zeros.even_shares(subset)
-                    self._even[subset] = tables.decomposed(subset, shares)
-            except DomainError as error:
-                raise ReleaseError(str(error)) from None
         self._lower, self._evenly, self._is_raised = 0.0, _FIRST_EVENLY, False
         self.rounds, self.gap = 0, 1.0
 
@@ -241,7 +236,9 @@ class _Search:
 
     def trivial_solution(self) -> Nonnegative | None:
         """What needs no search: tables without negative cells, or of nothing at all."""
-        lowest = (self._possible(table, cells).min() for table, cells in self._cells.items())
+        lowest = (
+            self._possible(table, cells).min(initial=0.0) for table, cells in self._cells.items()
+        )
         if not any(least < 0 for least in lowest):
             return Nonnegative(_read_only(self._given), self._distance_before, 0.0, 0)
         if self._given[()] == 0:  # then all cells can only be 0

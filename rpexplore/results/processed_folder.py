@@ -361,8 +361,8 @@ def _estimated(
         tables = TableMap(estimates.contributions, estimates.domain.sizes, estimates.strategies)
         if impossible_cells(tables, estimates.domain.structural_zeros):
             raise ReleaseError(
-                "Tables with known totals are not made smooth where combinations are impossible; "
-                "take the unbiased tables."
+                "Tables with known totals are not made smooth where combinations are impossible, "
+                "as no model-based errors have been worked out for them; take nonnegative tables."
             )
     smooth_tables = smooth(estimates, on_progress=part_of_progress(on_progress, 0.0, 0.5))
     # Here, where it is done once: threads that write tables would each begin with it.

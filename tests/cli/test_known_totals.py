@@ -47,6 +47,12 @@ def test_totals_alone_make_unbiased_tables_of_which_the_rest_is_made(run):
     assert made["known_totals"] == [["age", "sex"]]
     rows = pd.read_csv(next(Path("whole/tables").glob("*age_region.csv")))
     assert rows.groupby("age")["value"].sum().to_dict() == {"young": 50, "old": 7}
+
+
+@pytest.mark.nightly
+def test_records_and_publications_of_them_have_the_totals(run):
+    run.done("postprocess", "out", "--known-totals", "known.csv", "--out", "known")
+    run.done("postprocess", "known", "--nonnegative", "--round", "--out", "whole")
     run.done("synthesize", "known", "--out", "records")
     drawn = pd.read_csv("records/synthetic_records.csv").groupby(["age", "sex"]).size().to_dict()
     assert drawn == {cell: n for cell, n in COUNTS.items() if n}

@@ -197,6 +197,43 @@ def test_exact_totals_stay_and_the_rest_is_nearest(problem):
         assert cells.min() >= -1e-12 * np.sqrt(scale)
 
 
+@given(problems(with_strategies=False))
+@settings(deadline=None, max_examples=20)
+def test_exact_totals_stay_where_cells_are_impossible_too(problem):
+    """Several totals, of counts that have no record in impossible cells."""
+    sizes, tables, _, seed = problem
+    zeros, rng = impossible(*problem), np.random.default_rng(seed)
+    true = rng.poisson(rng.gamma(0.5, 4.0, sizes)).astype(float)
+    for condition in zeros.conditions:
+        true[
+            np.ix_(*(np.flatnonzero(condition.get(i, np.ones(n))) for i, n in enumerate(sizes)))
+        ] = 0
+    assume(true.sum() > 0)
+    totals = [table[: rng.integers(1, 3)] for table in tables]
+    kept = sorted({subset for total in totals for subset in subsets(total)})
+    family = TableMap(family_of(tables), sizes, {})
+    exact = {
+        subset: family.decomposed(
+            subset, true.sum(axis=tuple(i for i in range(len(sizes)) if i not in subset))
+        )
+        for subset in family.family
+    }
+    contributions = drawn(tables, sizes, {}, seed) | {subset: exact[subset] for subset in kept}
+    solution = nonnegative(contributions, sizes, {}, zeros=zeros, kept=kept, gap=1e-6)
+    value, _ = dense_optimum(contributions, tables, sizes, {}, zeros, kept)
+    scale = sum(float(np.sum(values**2)) for values in contributions.values())
+    assert value - 1e-6 * scale - 1e-9 <= solution.distance
+    assert solution.distance <= value / (1 - solution.gap) + 1e-6 * scale + 1e-9
+    for subset in kept:
+        np.testing.assert_array_equal(solution.contributions[subset], contributions[subset])
+    for table in tables:
+        cells = marginal(table, sizes, within(table, solution.contributions), {})
+        possible = zeros.possible(table)
+        assert cells.min() >= -1e-12 * np.sqrt(scale)
+        if possible is not None:
+            assert np.abs(cells[~possible]).max() <= 1e-12 * np.sqrt(scale)
+
+
 def test_what_is_measured_without_error_stays_where_cells_are_impossible():
     """Counts that have no record there are their own nearest tables: nothing moves."""
     zeros = StructuralZeros(
