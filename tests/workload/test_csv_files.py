@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Categories, Domain, Integers
+from rpexplore.common.text import as_seen
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text
 from rpexplore.workload.query_files import (
@@ -215,7 +216,7 @@ def test_lists_can_be_written_and_read_again(domain, counts, data):
     number = st.sampled_from([0, 1]) if counts else NUMBERS
     row = st.lists(number, min_size=n_cells, max_size=n_cells).filter(any)
     rows = data.draw(st.lists(row, min_size=1, max_size=4))
-    names = data.draw(st.lists(words(), min_size=len(rows), max_size=len(rows), unique=True))
+    names = data.draw(st.lists(words(), min_size=len(rows), max_size=len(rows), unique_by=as_seen))
     queries = QueryList(domain, np.array(rows, dtype=float), names, np.arange(len(rows)) + 0.5)
     stated = StatedQueries.of(queries)
     texts = [csv_of_coefficients(stated)]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.common.text import as_seen
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.workload.presets import PRESETS
 from rpexplore.workload.query_definitions import (
@@ -38,7 +39,7 @@ def stated_lists(draw) -> StatedQueries:
     """Queries by condition and by coefficients, in any order, with any targets."""
     domain = draw(domains(max_attributes=2, max_size=4))
     n_cells = int(np.prod(domain.sizes))
-    names = draw(st.lists(words(), min_size=1, max_size=4, unique=True))
+    names = draw(st.lists(words(), min_size=1, max_size=4, unique_by=as_seen))
     numbers = st.sampled_from([0, 1, -2, 0.5, 1e-6, 123456.25])
     rows = [draw(st.lists(numbers, min_size=n_cells, max_size=n_cells).filter(any)) for _ in names]
     conditions: list[str | None] = [None] * len(names)

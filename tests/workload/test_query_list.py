@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.common.text import as_seen
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.query_definitions import (
     StatedQueries,
@@ -89,7 +90,7 @@ def lists(draw):
     for row in rows:
         if not row.any():
             row[0] = 1
-    names = draw(st.lists(words(), min_size=count, max_size=count, unique=True))
+    names = draw(st.lists(words(), min_size=count, max_size=count, unique_by=as_seen))
     targets = [draw(st.floats(1e-9, 1e12)) for _ in range(count)]
     return QueryList(domain, np.array(rows), tuple(names), np.array(targets))
 
