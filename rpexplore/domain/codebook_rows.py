@@ -74,7 +74,8 @@ def attributes_of_rows(
     if "attribute" not in columns or "value" not in columns:
         raise DomainError(
             f"{source} must have a header with the columns attribute, value and (if wanted) "
-            f"label, got {shown(', '.join(columns)) or 'no header'}."
+            f"label, got {shown(', '.join(columns)) or 'no header'}. Name them so, or say which is "
+            "which: --map attribute=…,code=…,label=…"
         )
     refuse_twice(columns, ("attribute", "value", "label", "group"), source, DomainError)
     if named is None:

@@ -37,7 +37,10 @@ class TableDraft:
 _OF_ONE_ATTRIBUTE = {"value", "code", "label", "group", "description", "note", ""}
 
 
-def _is_of_one_attribute(header: Sequence[str]) -> bool:
+def _is_of_one_attribute(header: Sequence[str], named: Mapping[str, str] | None = None) -> bool:
+    if named is not None:  # nothing else than the columns that have been named
+        columns = {column.strip() for column in header} - {""}
+        return named["value"] in columns and columns <= set(named.values()) - {named["attribute"]}
     columns = {column.strip().lower() for column in header}
     return bool(columns & {"value", "code"}) and columns <= _OF_ONE_ATTRIBUTE
 
@@ -66,15 +69,17 @@ def codebook_of_sheets(
         return list(
             below_title(
                 numbered(rows),
-                lambda row: is_header(row, named) or (named is None and _is_of_one_attribute(row)),
+                lambda row: is_header(row, named) or _is_of_one_attribute(row, named),
             )
         )
 
     def may_be_codebook(rows: list[Row]) -> bool:
         ((_, header), *_) = of_codebook(rows)
         columns = {column.strip().lower() for column in header}
-        return is_header(header, named) or (
-            named is None and bool(columns & {"value", "code"} or "name" in columns)
+        return (
+            is_header(header, named)
+            or _is_of_one_attribute(header, named)
+            or (named is None and bool(columns & {"value", "code"} or "name" in columns))
         )
 
     sheets = sheets_of(content, filename, DomainError, is_wanted=may_be_codebook)
@@ -86,6 +91,10 @@ def codebook_of_sheets(
         if named is not None:
             if is_header(header, named):
                 attributes += attributes_of_rows(iter(below), source, named)
+            elif _is_of_one_attribute(header, named):
+                roles = {column.lower(): role for role, column in named.items()}
+                of_sheet = _with_attribute(below, name.strip(), roles)
+                attributes += attributes_of_rows(of_sheet, source)
             else:
                 passed_over.append(name)
         elif {"attribute", "value"} <= columns:
@@ -94,9 +103,8 @@ def codebook_of_sheets(
             attributes += attributes_of_variables(iter(below), source)
             labels |= labels_of_variables(iter(below))
         elif _is_of_one_attribute(header):
-            of_sheet = _with_attribute(
-                below, name.strip(), "value" if "value" in columns else "code"
-            )
+            roles = {} if "value" in columns else {"code": "value"}
+            of_sheet = _with_attribute(below, name.strip(), roles)
             attributes += attributes_of_rows(of_sheet, source)
         elif "name" in columns and columns & {"label", "title", "type"}:
             labels |= labels_of_variables(iter(below))
@@ -119,13 +127,16 @@ def codebook_of_sheets(
 
 
 def _with_attribute(
-    rows: Iterable[tuple[int, Sequence[str]]], name: str, column: str
+    rows: Iterable[tuple[int, Sequence[str]]], name: str, roles: Mapping[str, str]
 ) -> Iterator[tuple[int, Row]]:
-    """The rows of one attribute's values, with a column for its name."""
+    """The rows of one attribute's values, with a column for its name.
+
+    roles: what columns are, where their names do not say it: {name: role}
+    """
     for position, (number, row) in enumerate(rows):
         if position == 0:
             heads = [text.strip().lower() for text in row]
-            kept = [{column: "value"}.get(head, head) for head in heads]
+            kept = [roles.get(head, head) for head in heads]
             yield number, ["attribute", *kept]
         else:
             yield number, [name, *row]

@@ -87,6 +87,19 @@ def test_columns_may_have_other_names(written):
     assert Domain.load(written(Tabelle1=rows), columns=columns) == Domain((SEX,))
 
 
+def test_a_sheet_of_one_attribute_may_have_other_names_too(written):
+    columns = {"attribute": "Variable", "value": "Code", "label": "Text"}
+    rows = [["Variable", "Code", "Text"], ["sex", "F", "Female"], [None, "M", "Male"]]
+    land = [["Code", "Text"], ["01", "Wien"], ["02", "Tirol"]]
+    other = [["Code", "Text", "Population"], ["x", "y", "1"]]
+    draft = codebook_of_sheets(
+        written(Tabelle1=rows, land=land, Info=other).read_bytes(), "c", columns
+    )
+    land = rp.Attribute("land", rp.Categories(("01", "02"), ("Wien", "Tirol")))
+    assert draft.domain == Domain((SEX, land))
+    assert draft.remarks == ("Sheets that hold no codebook were passed over: 'Info'.",)
+
+
 def test_one_row_an_attribute(written):
     rows = [
         ["name", "label", "type", "values", "missing"],

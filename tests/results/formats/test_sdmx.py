@@ -186,3 +186,16 @@ def test_codes_that_would_be_formulas_have_an_underscore_where_that_is_wanted():
     escaped = list(identifiers(values, escape_formulas=True).values())
     assert escaped == ["_@SUM_1", "_-2_2", "_@SUM_1_2", "_-2_3", "_-2", "a-b"]
     assert list(identifiers(values).values())[:2] == ["@SUM_1", "-2"]
+
+
+def test_the_period_of_figures_of_all_periods_together_is_none_of_these(tmp_path):
+    domain = rp.Domain((rp.Attribute("year", rp.Integers(2024, 2026)),))
+    workload = rp.Workload.of(domain, [(), ("year",)])
+    plan = rp.plan(rp.Request(tables=workload, budget=rp.Budget(rho=10)))
+    records = pd.DataFrame({"year": [2024, 2025, 2026]})
+    rp.release(plan, records, tmp_path / "out", name="x", ledger=tmp_path / "ledger")
+    imprint = rp.Imprint(time="year", period="2026")
+    with pytest.raises(rp.RpexploreError, match="'2026' is one of the values of 'year'"):
+        publish(tmp_path / "out", tmp_path / "no", formats=["sdmx"], imprint=imprint)
+    imprint = rp.Imprint(time="year", period="2027")
+    publish(tmp_path / "out", tmp_path / "published", formats=["sdmx"], imprint=imprint)

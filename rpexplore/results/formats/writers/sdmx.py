@@ -147,6 +147,7 @@ def _frequency(export: Export) -> str:
             f"{', '.join(export.attributes)}."
         )
     texts: dict[str, None] = {}
+    of_all = ""  # a table with figures of all periods together
     for table in export.tables:
         rows, needs_period = export.rows(table), time not in table.attributes
         if not needs_period:
@@ -159,6 +160,14 @@ def _frequency(export: Export) -> str:
                 f"The table ({table.title}) has figures of all {time!r} together; say when these "
                 "are of (--period), such as 2026."
             )
+        if needs_period:
+            of_all = table.title
+    if of_all and period in texts:  # two figures would have one key
+        raise ReleaseError(
+            f"The table ({of_all}) has figures of all {time!r} together, and the period {period!r} "
+            f"is one of the values of {time!r}; say when these figures are of by another one "
+            "(--period), or plan only tables with this attribute."
+        )
     frequency = frequency_of(texts)
     if not frequency:
         raise ReleaseError(
