@@ -15,6 +15,7 @@ from rpexplore.results.estimates.area_counts import AreaCounts
 from rpexplore.results.synthetic.area_records import AreaRecords
 from tests.pages.conftest import finish, made, open_dialog, plain, set_up
 from tests.pages.test_areas import CODEBOOK, SQUARE, TOWNS, alone, drop, planned, show
+from tests.pages.test_whole_plan_sections import ALONE
 
 PEOPLE = [("N|1", "F")] * 40 + [("N|2", "M")] * 30 + [("S|1", "F")] * 20
 
@@ -110,6 +111,27 @@ def shown_side_by_side(app, tmp_path):
     assert session.dataframe[0].value["upper_95"].tolist() == towns["upper_95"].tolist()
     assert session.dataframe[0].value["town"].tolist() == ["N|1", "N|1", "N|2", "N|2"]
     return session, output, done
+
+
+def test_areas_of_a_plan_are_released_and_read(app, tmp_path):
+    scenario = ALONE[1]
+    records, output = tmp_path / "people.csv", tmp_path / "towns"
+    records.write_text("".join(f"{','.join(row)}\n" for row in [("town", "sex"), *PEOPLE]))
+    session = open_dialog(set_up(app("release", scenario), records, output))
+    assert "**Release:** 12 noisy tables of 6 areas, into " in plain(session.texts("markdown"))
+    finish(session.press("Spend"))
+    plan, done = scenario.plan(), Release.load(output)
+    assert done.plan.sha256 == plan.sha256
+    (entry,) = Ledger.beside(records).account(records).entries
+    assert (entry.state, entry.record_rho) == ("finished", plan.record_rho)
+    # Farther out with probability 1e-11.
+    total = done.part("areas").table("town")
+    assert np.abs((total["value"] - [40, 30, 20]) / total["standard_error"]).max() < 6.8
+    session.open("results").selectbox(key=f"area of {output}: part").select("N").run()
+    session.radio(key="results view").set_value("List").run()
+    one = done.part("areas").table("region", "sex", within="N")
+    assert session.dataframe[0].value["value"].tolist() == one["value"].tolist()
+    assert not session.exception
 
 
 @pytest.mark.nightly

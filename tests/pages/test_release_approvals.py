@@ -22,6 +22,21 @@ def keys(tmp_path) -> Path:
     return with_keys(folder, "alice@x", "bob@x")
 
 
+def test_a_run_begins_once_it_is_approved(app, records, keys, tmp_path):
+    listed = f"alice@x {public(keys / 'alice')}\n"
+    Ledger.beside(records).require_approvals(records, rp.ApprovalDemand(1, listed))
+    session = set_up(app("release"), records, tmp_path / "out")
+    for signer, is_ready in (("bob", False), ("alice", True)):
+        approval = rp.approve(session.planned, keys / signer).text.encode()
+        session.file_uploader(key=BOX).upload(f"{signer}.json", approval).run()
+        assert run_button(session).disabled == (not is_ready)
+        if not is_ready:
+            session.press("Leave out")
+    finish(confirmed_run(session))
+    given = TableRelease.load(tmp_path / "out").manifest["approvals"]["given"]
+    assert [one["name"] for one in given] == ["alice@x"]
+
+
 @pytest.mark.nightly
 def test_a_run_waits_for_the_approvals_that_the_ledger_demands(app, records, keys, tmp_path):
     listed = "".join(f"{name}@x {public(keys / name)}\n" for name in ("alice", "bob"))

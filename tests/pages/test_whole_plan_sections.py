@@ -119,8 +119,8 @@ def test_sections_of_different_objectives_ask_for_their_shares(app, asked):
 
 
 ALONE = [
-    Scenario(SEX, name="Areas alone", areas=AREAS, asks_for_tables=False),
     Scenario(rp.Domain.from_sizes({}), name="Counts alone", query_list=COUNTS),
+    Scenario(SEX, name="Areas alone", areas=AREAS, asks_for_tables=False),
     nightly(Scenario(SEX, name="Counts, no tables", query_list=COUNTS, asks_for_tables=False)),
 ]
 
