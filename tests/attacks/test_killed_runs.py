@@ -1,8 +1,8 @@
 """Runs killed at lines all over the code: nothing is lost, nothing is charged twice.
 
 A run that is booked can be finished at no further cost, whenever it was killed; one that is not is
-not charged, and can be begun again. A few points in `make test`, where engines count for tables
-only; in `make test-all` 80 of each kind of run on files, and 20 on each engine.
+not charged, and can be begun again. A few points in `make test`, of records in a file;
+in `make test-all` 80 of each kind of run on files, and 20 on each engine.
 """
 
 import os
@@ -93,9 +93,9 @@ def ledger_in(request, monkeypatch) -> Callable[[Path], Path | str]:
 @pytest.mark.parametrize(
     ("plan", "store", "ledger_in"),
     [
-        ("tables", "file", "file"),
+        pytest.param("tables", "file", "file", marks=pytest.mark.nightly),
         ("tables", "file", "postgresql"),
-        ("tables", "postgresql", "file"),
+        pytest.param("tables", "postgresql", "file", marks=pytest.mark.nightly),
         pytest.param("tables", "duckdb", "file", marks=pytest.mark.nightly),
         pytest.param("queries", "file", "file", marks=pytest.mark.nightly),
         ("parts", "file", "file"),
