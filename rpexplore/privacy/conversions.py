@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -212,6 +213,7 @@ def epsilon_texts(epsilon: Callable[[Exact], float], stated_delta: Fraction | No
 _EPSILONS = np.geomspace(1e-4, 100.0, 150).tolist()
 
 
+@lru_cache(maxsize=256)  # every report of a plan states it, and it takes 150 conversions
 def max_true_positive_rate(rho: Exact, false_positive_rate: float) -> float:
     """The largest share of those in the data whom any test of a release could recognise.
 

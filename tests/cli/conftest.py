@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from rpexplore.analysis import populations
 from tests.cli.program import BUDGET, CODEBOOK, Program
+
+
+@pytest.fixture(autouse=True)
+def few_populations(monkeypatch):
+    """Each forecast draws 48, which takes 0.1 s; how ranges hold is tried in `tests/analysis`."""
+    monkeypatch.setattr(populations, "N_POPULATIONS", 6)
 
 
 @pytest.fixture

@@ -2,10 +2,17 @@
 
 import pytest
 
+from rpexplore.analysis import populations
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from tests.reports.reports import plan_of
 from tests.reports.scenarios import SCENARIOS
+
+
+@pytest.fixture(autouse=True)
+def few_populations(monkeypatch):
+    """Each forecast draws 48, which takes 0.1 s; how ranges hold is tried in `tests/analysis`."""
+    monkeypatch.setattr(populations, "N_POPULATIONS", 6)
 
 
 @pytest.fixture(params=SCENARIOS, ids=str)
