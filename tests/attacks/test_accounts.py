@@ -404,6 +404,7 @@ def test_views_are_bound_as_what_they_read_whatever_it_is_called(made, name, fol
     assert {ledger.account(view).limit_record_rho for view in views} == {Fraction(1, 4)}
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     ("whole", "added"),
     [

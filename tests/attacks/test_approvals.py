@@ -185,6 +185,7 @@ def check_finished(folder: Path, alice: Approval) -> None:
     assert (run.state, run.approvals[0].sha256) == ("finished", alice.sha256)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("is_given_again", [True, False])
 def test_a_run_killed_before_its_noise_keeps_who_approved(is_given_again, folder, keys, alice):
     killed_run(folder, alice, BEFORE_NOISE)

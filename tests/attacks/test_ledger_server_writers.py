@@ -593,7 +593,7 @@ def test_the_server_binds_a_file_that_comes_later_into_a_folder_with_a_limit(
         ledger.book(latest, costing(f"1/{10**9}"), "out")
 
 
-@pytest.mark.parametrize("n_events", [60, pytest.param(240, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("n_events", [30, pytest.param(240, marks=pytest.mark.nightly)])
 def test_accounts_are_the_same_on_the_server_as_in_the_program(n_events, ledger, owned, postgres):
     """What is spent and what is in force, of any events, some of which are about the same files."""
     chance = random.Random(7)

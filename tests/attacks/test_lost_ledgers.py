@@ -411,7 +411,7 @@ def test_an_earlier_copy_is_not_taken_for_a_ledger_that_is_gone(named, folder, t
     assert n_runs(data) == 3
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_lost_entries_are_given_up_by_name_and_what_is_known_of_them_binds(
     book, folder, tmp_path, request
 ):
@@ -449,7 +449,7 @@ def test_a_ledger_goes_on_where_nothing_is_known_of_the_entries_that_it_lost(
     assert len(Ledger(named).account(data).entries) == 1
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_what_cannot_be_given_up_stays_refused(book, folder, tmp_path, request):
     cut_back(book, request)
     with pytest.raises(DataError):

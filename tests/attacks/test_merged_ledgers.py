@@ -157,6 +157,7 @@ def copied_database(folder, tmp_path, postgres, monkeypatch) -> tuple[Ledger, Le
     return Ledger("postgresql:BOOKS"), Ledger("postgresql:COPY")
 
 
+@pytest.mark.nightly
 def test_of_a_database_and_its_copy_the_one_that_goes_on_is_used(folder, tmp_path, copied_database):
     original, copy = copied_database
     data = folder / "one.csv"

@@ -193,6 +193,7 @@ def first_numbers(done: AdaptiveRelease) -> np.ndarray:
     return np.concatenate([array.ravel() for array in stored.values()])
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("what", ["changed", "shorter", "gone", "without its note"])
 def test_what_was_drawn_and_changed_since_is_not_drawn_again(what, data, output):
     path = data.parent.parent / "plan.json"

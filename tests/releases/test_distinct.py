@@ -165,6 +165,7 @@ def test_each_household_is_counted_once_in_its_area(kind, records, tmp_path):
         assert table.round().to_dict() == expected.reindex(table.index, fill_value=0).to_dict()
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("kind", "towns"),
     [("frame", ("N1", "N2")), ("frame", ("N1", "old")), ("frame", ("N1", "S1")),

@@ -93,6 +93,7 @@ def test_without_noise_tables_are_the_counts(data, output, monkeypatch):
     assert done.answer("age", where={"age": [1, 1, 0]}).value == pytest.approx(4)
 
 
+@pytest.mark.by_day(3)
 # Noted are the pilot, the tables behind it, and all; the marker of the rest is before these.
 @pytest.mark.parametrize(
     ("function", "nth", "is_begun"),

@@ -409,6 +409,7 @@ def test_nothing_to_resume(output):
 # --- killed at any moment
 
 
+@pytest.mark.nightly
 def test_at_whatever_moment_it_is_killed(kind, data, output):
     """By the clock: whatever the moment, one charge at most, nothing half, and a way on."""
     outcomes = set()

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rpexplore.data.files import offered
 from rpexplore.data.files.columns import CodebookFile
 from rpexplore.data.files.offered import recognise_public, refuse_records_beside
 from rpexplore.domain.hierarchy_file import HierarchyFile
@@ -100,7 +101,9 @@ def workbook(**sheets: list[list[str]]) -> bytes:
     return content.getvalue()
 
 
-def test_spreadsheets_are_taken_if_all_sheets_are_codebooks():
+def test_spreadsheets_are_taken_if_all_sheets_are_codebooks(monkeypatch):
+    # Another process takes 0.7 s to begin; the test below has one.
+    monkeypatch.setattr(offered, "in_other_process", lambda make, *args, **_: make(*args))
     values = [["attribute", "value", "label"], ["sex", "1", "men"], ["sex", "2", "women"]]
     one_attribute = [["Code", "Label"], ["1", "North"], ["2", "South"]]
     taken = recognise_public(workbook(codes=values, region=one_attribute), "c.xlsx")

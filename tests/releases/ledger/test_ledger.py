@@ -91,6 +91,7 @@ def test_an_unknown_dataset_has_spent_nothing_and_leaves_no_file(ledger, data):
     assert ledger.path is None or not ledger.path.exists()
 
 
+@pytest.mark.by_day(1)
 def test_sums_are_exact(ledger, data):
     amounts = [Fraction(1, 3), Fraction(1, 10), Fraction(1, 10**40), Fraction(2**200 + 1, 3**99)]
     numbers = [ledger.book(data, costing(amount), "out") for amount in amounts]
@@ -109,6 +110,7 @@ def test_any_amounts_are_kept_to_the_last_digit(tmp_path_factory, amounts):
     assert spent(Ledger.beside(data), data) == sum(amounts, Fraction(0))
 
 
+@pytest.mark.by_day(1)
 def test_a_sum_of_runs_says_the_better_of_two_proofs_and_which(ledger, data):
     """ρ = 0.02 twice, μ² = 0.08: ε is 1.21 by the noise, 1.3 by ρ."""
     plan = plan_with(rho="0.02", max_records_per_person=2)
@@ -146,6 +148,7 @@ def test_a_limit_is_reached_exactly_and_never_passed(ledger, data):
     assert len(ledger.account(data).entries) == 3
 
 
+@pytest.mark.by_day(1)
 def test_a_finished_run_is_told_from_a_started_one(ledger, data):
     first, second = (ledger.book(data, costing(Fraction(1)), f"out{i}") for i in range(2))
     ledger.finish(second)
@@ -155,6 +158,7 @@ def test_a_finished_run_is_told_from_a_started_one(ledger, data):
     assert spent(ledger, data) == 2
 
 
+@pytest.mark.by_day(1)
 def test_amounts_are_shown_for_the_plan_s_privacy_unit(ledger, data):
     """ρ for a person with 3 records is 9 times that of a record."""
     person = plan_with(rho=9, max_records_per_person=3)
@@ -188,6 +192,7 @@ def test_a_limit_can_be_changed_and_lifted(ledger, data):
         assert ledger.account(data).limit_record_rho == limit
 
 
+@pytest.mark.by_day(1)
 def test_limits_and_totals_are_a_dataset_s_own(ledger, data):
     other_data = data.with_name("other.csv")
     other_data.touch()
@@ -248,6 +253,7 @@ def test_a_draft_that_another_process_removes_meanwhile_refuses_nobody(in_file, 
     assert spent(in_file, data) == PLAN.record_rho
 
 
+@pytest.mark.by_day(1)
 def test_racing_threads_spend_no_more_than_the_limit(ledger, data):
     ledger.set_limit(data, Fraction(7, 10))
     start, outcomes = threading.Barrier(8), []
@@ -490,6 +496,7 @@ def test_a_locked_ledger_is_refused(in_file, data, monkeypatch):
 # --- all that is in it
 
 
+@pytest.mark.by_day(1)
 def test_all_datasets_are_listed_by_name(ledger, data):
     assert ledger.accounts() == ()
     other_data = data.with_name("another.csv")
@@ -504,6 +511,7 @@ def test_all_datasets_are_listed_by_name(ledger, data):
     assert [len(account.entries) for account in booked] == [0, 2]
 
 
+@pytest.mark.by_day(1)
 def test_a_run_is_found_by_its_number(ledger, data):
     assert ledger.entry(1) is None
     number = ledger.book(data, costing(Fraction(1, 7)), "out")
@@ -519,6 +527,7 @@ def test_records_without_a_folder_need_a_named_ledger(tmp_path):
         Ledger.beside(Elsewhere())
 
 
+@pytest.mark.by_day(1)
 def test_frames_are_in_the_unit_of_the_plan_and_rounded_against_us(ledger, data):
     ledger.book(data, costing(Fraction(1, 3)), "out")
     ledger.book(data, costing(Fraction(1, 7)), "two")
@@ -541,6 +550,7 @@ def test_frames_are_in_the_unit_of_the_plan_and_rounded_against_us(ledger, data)
     assert row["limit"] == "ρ = 0.748653 (ε = 8.1 at δ = 1e-9)"
 
 
+@pytest.mark.by_day(1)
 def test_a_run_that_is_finished_twice_is_noted_once(ledger, data):
     """As one is that was killed right behind the note, and is resumed."""
     run = ledger.book(data, costing(Fraction(1)), "out")

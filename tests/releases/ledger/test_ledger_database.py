@@ -302,7 +302,7 @@ def killed(server: sa.Connection, keeper: Server) -> None:
     keeper.run(f"SELECT pg_terminate_backend({number})")
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("when", ["before it is added", "before COMMIT", "after COMMIT"])
 def test_a_server_process_that_is_killed(when, ledger, data, postgres, tmp_path, monkeypatch):
     append, commit, n_done = ledger_tables.append, sa.Connection.commit, []
