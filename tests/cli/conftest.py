@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rpexplore.analysis import populations
+from rpexplore.analysis import drawn_areas, populations
 from tests.cli.program import BUDGET, CODEBOOK, Program
 
 
@@ -12,6 +12,7 @@ from tests.cli.program import BUDGET, CODEBOOK, Program
 def few_populations(monkeypatch):
     """Each forecast draws 48, which takes 0.1 s; how ranges hold is tried in `tests/analysis`."""
     monkeypatch.setattr(populations, "N_POPULATIONS", 6)
+    monkeypatch.setattr(drawn_areas, "_GRAINS", ((6, 24),))
 
 
 @pytest.fixture

@@ -251,7 +251,8 @@ KINDS = {
 
 def kind_of_source(kind: str):
     """As a parameter: by night where a cluster is begun, or a grid is tried as a whole."""
-    is_long = kind == "Spark" or ", all" in kind
+    # How a server sums is tried as ADBC and streams have it; by itself it is in every other test.
+    is_long = kind in ("Spark", "PostgreSQL, streamed") or ", all" in kind
     return pytest.param(kind, marks=pytest.mark.nightly if is_long else ())
 
 

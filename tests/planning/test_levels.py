@@ -329,7 +329,7 @@ BY_CELL = (
 )
 
 
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("loss", "make"),
     [

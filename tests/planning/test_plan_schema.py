@@ -122,6 +122,7 @@ def test_the_schema_knows_every_key_that_the_reader_needs(name):
         assert PLAN_VALIDATOR.is_valid(after) == is_read(after), path
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("number", [0, 0.0, -0.5, -1])
 def test_the_reader_refuses_every_number_that_the_schema_refuses(name, number):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rpexplore.analysis import populations
+from rpexplore.analysis import drawn_areas, populations
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from tests.reports.reports import plan_of
@@ -13,6 +13,7 @@ from tests.reports.scenarios import SCENARIOS
 def few_populations(monkeypatch):
     """Each forecast draws 48, which takes 0.1 s; how ranges hold is tried in `tests/analysis`."""
     monkeypatch.setattr(populations, "N_POPULATIONS", 6)
+    monkeypatch.setattr(drawn_areas, "_GRAINS", ((6, 24),))
 
 
 @pytest.fixture(params=SCENARIOS, ids=str)

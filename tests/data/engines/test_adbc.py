@@ -56,17 +56,20 @@ def test_texts_of_a_server_are_the_same_by_adbc(postgres):
     if has_citext:
         postgres.run("CREATE EXTENSION IF NOT EXISTS citext")
     kinds = ["char(3)", "varchar(3)", *(["citext"] if has_citext else [])]
-    domain = Domain((Attribute("s", Categories(("F", "M"))),))
-    for kind in kinds:
-        postgres.run(
-            "DROP TABLE IF EXISTS texts",
-            f"CREATE TABLE texts (s {kind})",
-            "INSERT INTO texts VALUES ('F'), ('M'), ('F')",
-        )
-        for scheme in ("", "adbc+"):
-            connection = Connection("SERVER", f"{scheme}{postgres.url}")
-            source = DatabaseSource(connection, "texts", stream=bool(scheme))
-            assert source.count(domain, [(0,)]).tables[0,].tolist() == [2, 1]
+    domain = Domain(tuple(Attribute(name, Categories(("F", "M"))) for name in "abc"[: len(kinds)]))
+    columns = ", ".join(f"{name} {kind}" for name, kind in zip("abc", kinds, strict=False))
+    rows = ", ".join(f"({', '.join([repr(text)] * len(kinds))})" for text in "FMF")
+    postgres.run(
+        "DROP TABLE IF EXISTS texts",
+        f"CREATE TABLE texts ({columns})",
+        f"INSERT INTO texts VALUES {rows}",
+    )
+    for scheme in ("", "adbc+"):
+        connection = Connection("SERVER", f"{scheme}{postgres.url}")
+        source = DatabaseSource(connection, "texts", stream=bool(scheme))
+        tables = [(index,) for index in range(len(kinds))]
+        counts = source.count(domain, tables).tables
+        assert [counts[table].tolist() for table in tables] == [[2, 1]] * len(kinds)
     postgres.run("DROP TABLE texts")
 
 
