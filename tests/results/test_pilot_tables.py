@@ -87,7 +87,7 @@ def test_the_total_is_drawn_by_its_own_error_and_the_others_with_it():
     counts = ExpectedCounts(("v",), values, (600.0, 400.0))
     by_v = PublicTable(counts, errors=ExpectedCounts(("v",), values, (30.0, 30.0)))
     noisy = PublicTables(domain, (of_total, by_v))
-    drawn = [noisy.drawn(b"%d" % i) for i in range(2000)]
+    drawn = [noisy.drawn(b"%d" % i) for i in range(1000)]
     totals = np.array([one.n_records for one in drawn])
     cells = np.array([one.tables[1].counts.counts for one in drawn])
     assert np.allclose(cells.sum(axis=1), totals)

@@ -51,6 +51,7 @@ def released(plan, frame, folder) -> rp.Release:
     return rp.release(plan, frame, folder / "out", name="x", ledger=folder / "ledger")
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("n_records", [40, 400])
 def test_no_cells_that_are_nowhere_negative_are_nearer(n_records, tmp_path):
     plan = plan_of()

@@ -47,7 +47,7 @@ def test_shares_of_cumulative_rows_are_of_single_values_in_all(sources):
     "kind",
     [
         "released",
-        "areas",
+        pytest.param("areas", marks=pytest.mark.nightly),  # `tests/results/test_shares.py` has them
         pytest.param("own counts", marks=pytest.mark.nightly),
         pytest.param("amounts", marks=pytest.mark.nightly),
         pytest.param("whole", marks=pytest.mark.nightly),  # its columns are those of the released

@@ -70,8 +70,9 @@ def test_the_errors_of_every_table_are_those_of_its_rows(exported):
             below = GRADES[letter]
 
 
-def test_processed_figures_say_whose_errors_these_are(exports):
-    whole, _ = read(exports["whole"].folder)
+def test_processed_figures_say_whose_errors_these_are(exports, sources, tmp_path):
+    publish(sources / "whole", tmp_path / "whole", formats=["quality"])
+    whole, _ = read(tmp_path / "whole")
     assert "Errors are those of the unbiased figures" in sections(whole)["13.1"]
     assert "biased" in sections(whole)["15.4"]
     released, _ = read(exports["released"].folder)
