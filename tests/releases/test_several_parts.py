@@ -47,6 +47,15 @@ def data(tmp_path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    """The folder of a release of all parts, for tests that read or copy it."""
+    folder = tmp_path_factory.mktemp("finished")
+    return rp.release(
+        plan_of(), records(), folder / "out", name="x", ledger=folder / "ledger"
+    ).folder
+
+
 @pytest.fixture
 def in_pieces(monkeypatch):
     for name, value in IN_PIECES.items():
@@ -303,6 +312,7 @@ def test_a_run_killed_in_its_rounds_draws_no_part_again(function, data, output, 
     assert [(run.state, run.record_rho) for run in runs(data)] == [("finished", plan_of().rho)]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("what", ["changed", "shorter", "records"])
 def test_parts_that_rounds_have_used_are_not_drawn_again(what, data, output):
     path = data.parent.parent / "plan.json"
@@ -326,9 +336,9 @@ def test_parts_that_rounds_have_used_are_not_drawn_again(what, data, output):
 
 @pytest.mark.by_day(2)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_changed_file_of_any_part_is_refused_by_all(kind, data, tmp_path, output):
-    done = release(plan_of(), data, output)
-    folder = done.part(kind).folder
+def test_a_changed_file_of_any_part_is_refused_by_all(kind, finished, output):
+    shutil.copytree(finished, output)
+    folder = rp.Release.load(output).part(kind).folder
     files = sorted((*folder.glob("*.parquet"), *folder.glob("tables/**/*.parquet")))
     for file in (files[0], files[-1]):
         content = file.read_bytes()
@@ -499,12 +509,12 @@ def test_of_a_person_no_part_counts_more_records_than_are_protected(data, output
 # --- options
 
 
-def test_a_release_of_all_parts_may_be_without_csv_files(data, output):
+def test_a_release_of_all_parts_may_be_without_csv_files(data, output, finished):
     done = release(plan_of(), data, output, parquet_only=True)
     assert not list(output.rglob("*.csv"))
     assert rp.Release.load(output).manifest == done.manifest
     assert "csv" not in (output / "README.md").read_text().lower()
-    whole = release(plan_of(), data, output.with_name("whole")).folder
+    whole = shutil.copytree(finished, output.with_name("whole"))
     csv = {path.relative_to(whole) for path in whole.rglob("*.csv")}
     assert {path.parts[0] for path in csv} == {"tables", "counts", "rounds"}
     removed = next(path for path in csv if path.parts[0] == "counts")
