@@ -30,6 +30,7 @@ def plan(request) -> TablePlan:
     return PLANS[request.param]
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize("plan", DUAL, indirect=True)
 def test_honest_plans_hold(plan):
     for held in (plan, TablePlan.parse(plan.text)):

@@ -142,6 +142,7 @@ def test_no_change_that_keeps_the_totals_costs_more_than_is_charged(numbers):
     assert np.median(ratios) < 2
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "loss", [rp.SumOfVariances(), rp.MaxVariance()], ids=lambda loss: loss.kind
 )

@@ -71,6 +71,7 @@ def test_round_trip_is_exact_and_valid(workload, loss):
     PLAN_VALIDATOR.validate(json.loads(plan.text))
 
 
+@pytest.mark.by_day(1)
 def test_canonical_text(plan):
     content = content_of(plan.text)
     assert plan.text == laid_out(content)

@@ -102,6 +102,7 @@ def test_aggregations_are_charged_at_least_what_any_pair_of_records_costs(monkey
     assert np.median(ratios) < 1.5
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "loss",
     [

@@ -383,11 +383,12 @@ TAMPERED_ASKED = {
 }
 
 
+@pytest.mark.by_day(1)
 def test_honest_claims_about_strategies_are_found_right(based):
     assert failed(content_of(based.text)) == set()
 
 
-@pytest.mark.by_day(6)
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(("tamper", "checks"), TAMPERED_ASKED.values(), ids=TAMPERED_ASKED)
 def test_tampered_claims_about_strategies_are_found(based, tamper, checks):
     content = content_of(based.text)
