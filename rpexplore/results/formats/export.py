@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rpexplore.common.numbers import exact_text, float_at_least, shown_value
 from rpexplore.common.processes import Progress, in_order, no_progress
@@ -26,8 +24,6 @@ from rpexplore.common.text import (
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.area_tree import TOP
 from rpexplore.domain.categories import Categories
-from rpexplore.domain.expected_counts import CV_LIMIT
-from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import (
     EMPTY_NOTE,
     IMPOSSIBLE_NOTE,
@@ -42,10 +38,10 @@ from rpexplore.domain.result_schema import (
 from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.privacy.conversions import epsilon_from_rho, epsilon_texts, rho_text
-from rpexplore.releases.adaptive_release import LEAST_ERROR, bound_sentence
+from rpexplore.releases.adaptive_release import bound_sentence
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
-from rpexplore.releases.table_cells import CsvWriter, csv_decimals
+from rpexplore.releases.table_cells import CsvWriter
 from rpexplore.results.formats.crosstab import TOTALS
 from rpexplore.results.formats.export_columns import (
     Column,
@@ -54,6 +50,7 @@ from rpexplore.results.formats.export_columns import (
     frequency_of,
     safe_name,
 )
+from rpexplore.results.formats.export_figures import NUMBER, as_written, decimals_of, statuses_of
 from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.formats.languages import ENGLISH, Language
 from rpexplore.results.measurement_source import Spent, sources_of, spent
@@ -69,15 +66,8 @@ if TYPE_CHECKING:
 # those of the manifest.
 
 
-# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
-# pyright: reportAttributeAccessIssue=false
-
-
 MOST_LISTED = 1000  # texts of a column that a description lists one by one
 
-
-STATUSES = ("A", "E", "U", "O")
-"""What a figure is, by the codes of SDMX for all domains; see `statuses_of`."""
 
 # The keys of what columns of figures are, and of what columns of words say, in other languages.
 _MEANINGS: Mapping[Role, str] = {
@@ -490,7 +480,7 @@ class Export:
 
     def rows(self, table: ExportedTable) -> pa.Table:
         """The cells of a table, its columns by their names in the export."""
-        rows = _as_written(self._exported(table.item))
+        rows = as_written(self._exported(table.item))
         return rows.rename_columns([column.name for column in table.columns])
 
     def frame(self, item: Item) -> "pd.DataFrame":
@@ -507,7 +497,7 @@ class Export:
         """The same with what the copies have besides."""
         rows = self._rows_of(item)
         if self.with_status:
-            status = statuses_of(self, rows)
+            status = statuses_of(rows)
             rows = rows.append_column(STATUS.field(status.type), status)
         return rows
 
@@ -522,7 +512,7 @@ class Export:
         rows = self._exported(item)
         schema = Schema.of(rows)
         columns = columns_of_table(schema, self.attribute_names, self.attribute_titles)
-        rows = _as_written(rows)
+        rows = as_written(rows)
         for index, column in enumerate(columns):
             if column.names_cells:
                 columns[index] = replace(column, texts=self._texts(rows, index))
@@ -567,97 +557,6 @@ class Export:
     def _texts(self, rows: pa.Table, index: int) -> tuple[str, ...]:
         texts = rows.column(index).unique().cast(pa.string()).to_pylist()
         return tuple(map(without_formula, texts)) if self.escape_formulas else tuple(texts)
-
-
-def _as_written(rows: pa.Table) -> pa.Table:
-    """Rows in which every column is float64, or a text by a dictionary."""
-    for index, stored in enumerate(rows.schema):
-        column = rows.column(index)
-        if pa.types.is_boolean(stored.type):
-            column = pc.if_else(column, "yes", "no").dictionary_encode()
-        elif pa.types.is_string(stored.type):
-            column = column.dictionary_encode()
-        elif pa.types.is_integer(stored.type):
-            column = column.cast(pa.float64())
-        else:
-            continue
-        rows = rows.set_column(index, stored.with_type(column.type), column)
-    return rows.combine_chunks().unify_dictionaries()
-
-
-def decimals_of(rows: pa.Table) -> int:
-    """How many decimals the numbers of a table have as CSV, as in a release's own files."""
-    schema = Schema.of(rows)
-    numbers = [np.asarray(rows[one.name]) for one in schema.columns if one.is_number]
-    largest = max(np.max(np.abs(one), where=~np.isnan(one), initial=0.0) for one in numbers)
-    errors = np.asarray(rows[schema.error_and_count[0]])
-    # Without unbiased figures beside it, a model may be sure of a cell.
-    by_model = schema.is_smooth and not schema.has_unbiased
-    if schema.has("error"):
-        errors = np.asarray(rows[schema.name("error")])
-    if schema.has("share_error"):
-        errors = np.append(errors, np.asarray(rows[schema.name("share_error")]))
-    if by_model:
-        return csv_decimals(max(errors.min(), LEAST_ERROR), largest)
-    if np.all(errors == 0) and all(np.array_equal(one, np.rint(one)) for one in numbers):
-        return 0  # exact totals
-    errors = errors[errors > 0]  # 0 in empty areas, and none where no mean is told
-    return csv_decimals(errors.min() if errors.size else 1.0, largest)
-
-
-NUMBER = "number"
-"""The unit of figures that have none."""
-
-
-def units_of(export: Export, table: ExportedTable, rows: pa.Table) -> tuple[np.ndarray, list[str]]:
-    """The unit of each row's figure, as its place in a list of units, int32, and that list.
-
-    Amounts have theirs in the rows of sums, and records in the others.
-    """
-    (value,) = (one for one in Schema.of(rows).columns if one.role == "value")
-    domain = export.results.domain
-    attributes = () if domain is None else domain.attributes
-    amounts = {
-        one.name: one.values
-        for one in attributes
-        if one.name in table.attributes and isinstance(one.values, Amounts)
-    }
-    is_weighted = any(values.are_weights for values in amounts.values())
-    units = [value.unit or (RECORDS if amounts and not is_weighted else NUMBER)]
-    places = np.zeros(rows.num_rows, dtype=np.int32)
-    for name, values in amounts.items():
-        if values.are_weights:
-            continue
-        units.append(values.unit or NUMBER)
-        (column,) = (one for one in table.columns if one.attribute == name and one.role == "code")
-        is_sum = pc.equal(rows[column.name].cast(pa.string()), values.sum_label)
-        places[np.asarray(is_sum)] = len(units) - 1
-    return places, units
-
-
-def statuses_of(export: Export, rows: pa.Table) -> pa.DictionaryArray:
-    """What each figure is, by a code of `STATUSES`.
-
-    A where it is exact: 0 in empty areas, and what is public where neighbours replace records
-    (by a model, where the noisy count beside it is exact); U
-    where it is not publishable: its CV is above 20 %, or it is not above 0; O where there is none,
-    and E elsewhere, because it holds noise.
-    """
-    schema = Schema.of(rows)
-    names = schema.name("value"), *schema.error_and_count
-    values, errors, counts = (np.asarray(rows[name], dtype=float) for name in names)
-    is_exact = (errors == 0) & (values == counts)
-    if schema.is_smooth:
-        noise = np.asarray(rows[schema.name("error")]) if schema.has("error") else np.nan
-        is_exact &= noise == 0
-    is_unsure = ~np.isnan(errors) & ~are_publishable_as_estimated(errors, counts, CV_LIMIT)
-    codes = list(STATUSES)
-    places = np.select(
-        [np.isnan(values), is_exact, is_unsure],
-        [codes.index("O"), codes.index("A"), codes.index("U")],
-        codes.index("E"),
-    )
-    return pa.DictionaryArray.from_arrays(places.astype(np.int32), pa.array(codes))
 
 
 def _key(rows: pa.Table, columns: Sequence[Column]) -> tuple[str, ...]:

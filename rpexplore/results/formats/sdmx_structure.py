@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from rpexplore.results.formats.export import STATUSES
 from rpexplore.results.formats.export_columns import Column
+from rpexplore.results.formats.export_figures import STATUSES
 from rpexplore.results.formats.languages import Language
 
 VERSION = "1.0.0"

@@ -15,15 +15,9 @@ from rpexplore.common.text import numbered_apart
 from rpexplore.domain.result_schema import Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.cube import cube_of, is_time
-from rpexplore.results.formats.export import (
-    STATUSES,
-    Export,
-    ExportedTable,
-    Format,
-    decimals_of,
-    statuses_of,
-)
+from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_columns import safe_name
+from rpexplore.results.formats.export_figures import STATUSES, decimals_of, statuses_of
 from rpexplore.results.formats.languages import ENGLISH
 
 FOLDER = "jsonstat"
@@ -122,7 +116,7 @@ def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
             None if np.isnan(number) else round(number, decimals)
             for number in numbers.ravel().tolist()
         ],
-        "status": _statuses(statuses_of(export, rows), order, len(figures)),
+        "status": _statuses(statuses_of(rows), order, len(figures)),
     }
 
 

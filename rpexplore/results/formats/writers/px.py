@@ -19,7 +19,8 @@ from rpexplore.common.text import numbered_apart
 from rpexplore.domain.result_schema import Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.cube import Value, cube_of, is_time
-from rpexplore.results.formats.export import Export, ExportedTable, Format, decimals_of
+from rpexplore.results.formats.export import Export, ExportedTable, Format
+from rpexplore.results.formats.export_figures import decimals_of
 from rpexplore.results.formats.languages import ENGLISH
 
 FOLDER = "px"

@@ -24,15 +24,9 @@ from rpexplore.common.text import begins_formula
 from rpexplore.domain.result_schema import Role, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.table_cells import CsvWriter
-from rpexplore.results.formats.export import (
-    Export,
-    ExportedTable,
-    Format,
-    decimals_of,
-    statuses_of,
-    units_of,
-)
+from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_columns import Column, frequency_of, safe_name
+from rpexplore.results.formats.export_figures import decimals_of, statuses_of, units_of
 from rpexplore.results.formats.languages import ENGLISH
 from rpexplore.results.formats.sdmx_structure import (
     CONF_STATUS,
@@ -331,7 +325,7 @@ def _observations(
     )
     columns[UNIT_MULT] = _constant(UNITS, rows)
     columns[DECIMALS] = _constant(str(decimals_of(rows)), rows)
-    columns[OBS_STATUS] = statuses_of(export, rows)
+    columns[OBS_STATUS] = statuses_of(rows)
     columns[CONF_STATUS] = _constant(FREE, rows)
     return pa.table(columns)
 
