@@ -1,7 +1,7 @@
 """Exports: copies of finished tables under names that all formats take, and their metadata."""
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -148,6 +148,7 @@ class ExportedTable:
     columns     of the file
     key         the names of the columns that no two rows have alike; empty if there are none
     path        of the CSV file within the export, "" if there is none
+    copied      the columns of that file: in other languages than English some have labels besides
     n_bytes, sha256   of that file
     note        what is known of all its errors together, as a sentence; "" for nothing
     """
@@ -158,6 +159,7 @@ class ExportedTable:
     key: tuple[str, ...]
     n_rows: int
     path: str = ""
+    copied: tuple[Column, ...] = ()
     n_bytes: int = 0
     sha256: str = ""
     note: str = ""
@@ -308,11 +310,11 @@ class Export:
         return " ".join(map(self.language.text, keys))
 
     def title_of(self, table: ExportedTable) -> str:
-        """The title of a table in the language of the export."""
-        item = table.item
-        if self.language.is_english:
-            return item.title
-        title = " × ".join(map(self.head, item.attributes)) or self.language.text("total").lower()
+        """The title of a table, its attributes as the codebook calls them at length."""
+        item, titles = table.item, self.attribute_titles
+        title = " × ".join(self.head(titles.get(name, name)) for name in item.attributes)
+        title = title or self.language.text("total").lower()
+        title += f" ({item.note})" if item.note else ""
         return title if item.level is None else f"{self.level(item.level)}: {title}"
 
     def level(self, name: str) -> str:
@@ -528,34 +530,60 @@ class Export:
         if folder is None:
             return table
         path = f"tables/{item.name}.csv"
+        written, copied = rows, table.columns
+        if not self.language.is_english:
+            written, copied = self._translated(rows, columns)
         with (folder / path).open("wb") as file:
             writer = CsvWriter(
-                file, rows.column_names, decimals_of(rows), escape_formulas=self.escape_formulas
+                file,
+                written.column_names,
+                decimals_of(rows),
+                escape_formulas=self.escape_formulas,
             )
-            writer.write(rows if self.language.is_english else self._translated(rows, columns))
+            writer.write(written)
         with (folder / path).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         n_bytes = (folder / path).stat().st_size
-        return replace(table, path=path, n_bytes=n_bytes, sha256=digest)
+        return replace(table, path=path, copied=copied, n_bytes=n_bytes, sha256=digest)
 
-    def _translated(self, rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
-        """Rows as written; labels, words, and codes without labels in the export's language."""
+    def _translated(
+        self, rows: pa.Table, columns: Sequence[Column]
+    ) -> tuple[pa.Table, tuple[Column, ...]]:
+        """Rows as written, with labels and words in the export's language, and their columns.
+
+        Codes are the same in every language: those that are words, such as "18 to 24", have labels
+        beside them.
+        """
         labelled = {column.attribute for column in columns if column.role == "label"}
+        written: list[tuple[Column, Any]] = []
         for index, column in enumerate(columns):
-            is_code = column.role == "code" and column.attribute in labelled
-            if column.is_number or is_code or column.role == "status":
-                continue
             cells = rows.column(index).combine_chunks()
+            is_code = column.role == "code" and column.attribute in labelled
+            if column.is_number or is_code or column.role in ("status", "flag"):
+                written.append((column, cells))
+                continue
+            said = cells.dictionary.to_pylist()
             texts = [
                 self.label(column.attribute, text) if column.names_cells else self.said(text)
-                for text in cells.dictionary.to_pylist()
+                for text in said
             ]
-            cells = pa.DictionaryArray.from_arrays(cells.indices, pa.array(texts, pa.string()))
-            rows = rows.set_column(index, column.name, cells)
-        return rows
+            named = pa.DictionaryArray.from_arrays(cells.indices, pa.array(texts, pa.string()))
+            if column.role == "code":
+                written.append((column, cells))
+                if texts == said:
+                    continue
+                column = replace(column, name=f"{column.name}_label", role="label")
+                column = replace(column, texts=self._different(texts))
+            written.append((column, named))
+        names = [column.name for column, _ in written]
+        return pa.table([cells for _, cells in written], names), tuple(one for one, _ in written)
 
     def _texts(self, rows: pa.Table, index: int) -> tuple[str, ...]:
-        texts = rows.column(index).unique().cast(pa.string()).to_pylist()
+        return self._different(rows.column(index).unique().cast(pa.string()).to_pylist())
+
+    def _different(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Texts as they are in files, each once."""
+        texts = dict.fromkeys(texts)
         return tuple(map(without_formula, texts)) if self.escape_formulas else tuple(texts)
 
 

@@ -143,7 +143,7 @@ def test_words_that_stand_for_all_are_translated(german):
     assert "all</th>" in pages["own counts"]  # as somebody called a count
 
 
-def test_labels_that_are_made_are_translated_in_files_of_csvw(tmp_path):
+def test_codes_are_the_same_in_every_language_and_labels_are_translated_beside_them(tmp_path):
     status = rp.Attribute("status", rp.Categories(("1", "2", "3"), ("single", "wed", "other")))
     workload = rp.Workload.of(rp.Domain((status,)), [("status",)])
     plan = rp.plan(
@@ -153,11 +153,27 @@ def test_labels_that_are_made_are_translated_in_files_of_csvw(tmp_path):
     )
     records = pd.DataFrame({"status": ["1", "2", "3"] * 5})
     rp.release(plan, records, tmp_path / "out", name="made up", ledger=tmp_path / "ledger")
-    publish(tmp_path / "out", tmp_path / "de", formats=["csvw"], language="de")
-    (path,) = (tmp_path / "de/tables").glob("*.csv")
-    frame = pd.read_csv(path, dtype=str)
-    assert {"single bis wed", "other"} <= {*frame["status"]}
+    for language in ("en", "de"):
+        publish(tmp_path / "out", tmp_path / language, formats=["csvw"], language=language)
+    german, english = (
+        pd.read_csv(next((tmp_path / language / "tables").glob("*.csv")), dtype=str)
+        for language in ("de", "en")
+    )
+    pd.testing.assert_frame_equal(german[english.columns], english)
+    assert [*german.columns][:2] == ["status", "status_label"]
+    labels = dict(zip(german["status"], german["status_label"], strict=True))
+    assert labels["single to wed"] == "single bis wed"
+    assert labels["other"] == "other"
     assert CSVW(str(tmp_path / "de/csv-metadata.json"), validate=True).is_valid
+
+
+def test_words_for_yes_and_no_are_codes(german):
+    (path,) = (german("own counts") / "tables").glob("*.csv")
+    assert set(pd.read_csv(path)["met"]) <= {"yes", "no"}
+    described = json.loads((german("own counts") / "csv-metadata.json").read_text("utf-8"))
+    columns = described["tables"][0]["tableSchema"]["columns"]
+    meanings = {column["name"]: column.get("dc:description", "") for column in columns}
+    assert meanings["met"].endswith("yes (ja) oder no (nein).")
 
 
 def test_px_files_say_their_language_and_the_same_figures(german, exports):

@@ -19,13 +19,17 @@ from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_columns import safe_name
 from rpexplore.results.formats.export_figures import STATUSES, decimals_of, statuses_of
 from rpexplore.results.formats.languages import ENGLISH
+from rpexplore.results.formats.row_values import frequency_of_times, period_of
 
 FOLDER = "jsonstat"
 _FIGURE = "figure"  # the dimension of the figures
 
 
 def write_jsonstat(export: Export, folder: Path) -> None:
-    """Write a file a table; raises `ReleaseError` for one with rows that are called alike."""
+    """Write a file a table; raises `ReleaseError` for one with rows that are called alike, and for
+    an attribute of time whose values are no periods.
+    """
+    frequency_of_times(export)
     (folder / FOLDER).mkdir()
     for table in export.tables:
         if table.n_rows > 1 and not table.key:
@@ -99,7 +103,9 @@ def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
         table.note,
         *_words(export, rows, table),
     ]
-    facts = {"period": imprint.period, "license": imprint.license} | {"privacy": export.privacy}
+    facts = {"period": period_of(export, table), "license": imprint.license} | {
+        "privacy": export.privacy
+    }
     return {
         "version": "2.0",
         "class": "dataset",

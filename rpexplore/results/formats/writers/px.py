@@ -22,6 +22,7 @@ from rpexplore.results.formats.cube import Value, cube_of, is_time
 from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_figures import decimals_of
 from rpexplore.results.formats.languages import ENGLISH
+from rpexplore.results.formats.row_values import frequency_of_times, period_of
 
 FOLDER = "px"
 MISSING = '".."'  # "is not known", in a cell
@@ -39,7 +40,10 @@ _PERIODS = {
 
 
 def write_px(export: Export, folder: Path) -> None:
-    """Write a file a table; raises `ReleaseError` for one with rows that are called alike."""
+    """Write a file a table; raises `ReleaseError` for one with rows that are called alike, and for
+    an attribute of time whose values are no periods.
+    """
+    frequency_of_times(export)
     (folder / FOLDER).mkdir()
     for table in export.tables:
         if table.n_rows > 1 and not table.key:
@@ -91,8 +95,8 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
         yield _keyword(f'VALUES("{title}")', labels)
     yield _keyword(f'VALUES("{figure}")', figure_names)
     for title, (attributes, values) in zip(titles, variables, strict=True):
-        if period := _period(export, attributes, [code for code, _ in values]):
-            scale, periods = period
+        if scaled := _period(export, attributes, [code for code, _ in values]):
+            scale, periods = scaled
             listed = _keyword(f'TIMEVAL("{title}")', periods)
             yield listed.replace("=", f"=TLIST({scale}),", 1)
     for title, (_, values) in zip(titles, variables, strict=True):
@@ -104,8 +108,8 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
     yield _keyword(f'VARIABLECODE("{figure}")', [_FIGURE])
     for column, name in zip(figures, figure_names, strict=True):
         yield _keyword(f'UNITS("{name}")', [export.unit_of(units[column.name])])
-        if imprint.period:
-            yield _keyword(f'REFPERIOD("{name}")', [imprint.period])
+        if period := period_of(export, table):
+            yield _keyword(f'REFPERIOD("{name}")', [period])
         yield _keyword(f'VALUENOTE("{figure}","{name}")', [export.meaning_of(column, table)])
     yield _keyword("SOURCE", [imprint.publisher or export.title])
     of_all, of_cells = _notes(export, rows, table, variables, order)

@@ -13,21 +13,20 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 from unicodedata import combining, normalize
 
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.common.numbers import shown_few
 from rpexplore.common.text import begins_formula
 from rpexplore.domain.result_schema import Role, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.table_cells import CsvWriter
 from rpexplore.results.formats.export import Export, ExportedTable, Format
-from rpexplore.results.formats.export_columns import Column, frequency_of, safe_name
+from rpexplore.results.formats.export_columns import Column, safe_name
 from rpexplore.results.formats.export_figures import decimals_of, statuses_of, units_of
 from rpexplore.results.formats.languages import ENGLISH
+from rpexplore.results.formats.row_values import Value, frequency_of_times, is_whole, values_of
 from rpexplore.results.formats.sdmx_structure import (
     CONF_STATUS,
     DECIMALS,
@@ -57,8 +56,6 @@ _CONCEPTS: Mapping[Role, str] = {
 }
 # Components that are no attributes of the tables.
 _OWN = (FREQ, TIME_PERIOD, UNIT_MEASURE, UNIT_MULT, DECIMALS, OBS_STATUS, CONF_STATUS)
-_Value: TypeAlias = tuple[str, str]
-"""Code and label of what a row counts; "" for no label."""
 
 # The longer ones first.
 _SIGNS = {
@@ -79,7 +76,7 @@ def write_sdmx(export: Export, folder: Path) -> None:
         for column in table.columns
         if _is_of_observations(column)
     }
-    frequency = _frequency(export)
+    frequency = frequency_of_times(export, is_needed=True)
     dimensions = _dimensions(export, measures)
     units: dict[str, str] = {}
     decimals: set[int] = set()
@@ -130,47 +127,6 @@ def _unit_code(unit: str) -> str:
     return safe_name(unit).upper()
 
 
-def _frequency(export: Export) -> str:
-    """That of the times of all observations; "" where they have none."""
-    time, period = export.imprint.time, export.imprint.period
-    if not time:
-        return frequency_of([period]) if period else ""
-    if time not in export.attributes:
-        raise ReleaseError(
-            f"The attribute of time {time!r} is in no table; name one of "
-            f"{', '.join(export.attributes)}."
-        )
-    texts: dict[str, None] = {}
-    of_all = ""  # a table with figures of all periods together
-    for table in export.tables:
-        rows, needs_period = export.rows(table), time not in table.attributes
-        if not needs_period:
-            own, _, column = _values(rows, table, time)
-            texts |= dict.fromkeys(code for code, label in own if not _is_whole((code, label),
-                                                                               column))  # fmt: skip
-            needs_period = any(_is_whole(value, column) for value in own)
-        if needs_period and not period:
-            raise ReleaseError(
-                f"The table ({table.title}) has figures of all {time!r} together; say when these "
-                "are of (--period), such as 2026."
-            )
-        if needs_period:
-            of_all = table.title
-    if of_all and period in texts:  # two figures would have one key
-        raise ReleaseError(
-            f"The table ({of_all}) has figures of all {time!r} together, and the period {period!r} "
-            f"is one of the values of {time!r}; say when these figures are of by another one "
-            "(--period), or plan only tables with this attribute."
-        )
-    frequency = frequency_of(texts)
-    if not frequency:
-        raise ReleaseError(
-            f"The values of {time!r} must be periods of one length, such as 2026, 2026-Q1 or "
-            f"2026-03, got {shown_few(list(texts))}; name another attribute of time, or none."
-        )
-    return frequency
-
-
 def _is_of_observations(column: Column) -> bool:
     """Whether a column tells of observations, and not what they are about."""
     return column.is_number or column.role == "note"
@@ -196,13 +152,13 @@ def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimen
     for attribute in export.attributes:
         taken = {*components, *(name.lower() for name in names.values())}
         names[attribute] = safe_name(attribute, taken, "attribute").upper()
-    values: dict[str, dict[_Value, None]] = {name: {} for name in names}
-    parents: dict[str, dict[_Value, _Value]] = {name: {} for name in names}
+    values: dict[str, dict[Value, None]] = {name: {} for name in names}
+    parents: dict[str, dict[Value, Value]] = {name: {} for name in names}
     for table in export.tables:
         rows = export.rows(table)
         for attribute in table.attributes:
-            own, _, column = _values(rows, table, attribute)
-            own = [value for value in own if not _is_whole(value, column)]
+            own, _, column = values_of(rows, table, attribute)
+            own = [value for value in own if not is_whole(value, column)]
             values[attribute] |= dict.fromkeys(own)
             by_text = {value[1] or value[0]: value for value in own}
             for text, group in column.parents.items():
@@ -217,35 +173,12 @@ def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimen
     return dimensions
 
 
-def _is_whole(value: _Value, column: Column) -> bool:
-    """Whether a value is that of all values of the attribute; column: the last of the attribute."""
-    return bool(column.whole) and (value[1] or value[0]) == column.whole
-
-
-def _values(
-    rows: pa.Table, table: ExportedTable, attribute: str
-) -> tuple[list[_Value], np.ndarray, Column]:
-    """The different values of an attribute in a table, the index of each row's, and the column
-    whose texts tell them apart.
-    """
-    columns = [column for column in table.columns if column.attribute == attribute]
-    codes, *labels = (rows[column.name].combine_chunks() for column in columns)
-    texts = codes.dictionary.to_pylist()
-    if not labels:
-        return [(text, "") for text in texts], codes.indices.to_numpy(), columns[-1]
-    label_texts = labels[0].dictionary.to_pylist()
-    both = codes.indices.to_numpy().astype(np.int64) * len(label_texts)
-    found, indices = np.unique(both + labels[0].indices.to_numpy(), return_inverse=True)
-    pairs = (divmod(index, len(label_texts)) for index in found.tolist())
-    return [(texts[code], label_texts[label]) for code, label in pairs], indices, columns[-1]
-
-
-def identifiers(values: Collection[_Value], *, escape_formulas: bool = False) -> dict[_Value, str]:
+def identifiers(values: Collection[Value], *, escape_formulas: bool = False) -> dict[Value, str]:
     """The identifier of each value in its code list: its code, where that can be one.
 
     escape_formulas: whether those that spreadsheets take for formulas have an underscore in front
     """
-    identifiers: dict[_Value, str] = {}
+    identifiers: dict[Value, str] = {}
     taken = {TOTAL}
     others = []
     for value in values:
@@ -296,16 +229,16 @@ def _observations(
     for attribute, dimension in dimensions.items():
         if attribute == time:
             if time in table.attributes:
-                values, indices, own = _values(rows, table, time)
-                texts = [export.imprint.period if _is_whole(one, own) else one[0] for one in values]
+                values, indices, own = values_of(rows, table, time)
+                texts = [export.imprint.period if is_whole(one, own) else one[0] for one in values]
                 times[TIME_PERIOD] = pa.DictionaryArray.from_arrays(
                     indices.astype(np.int32), pa.array(texts)
                 )
             continue
         if attribute in table.attributes:
-            values, indices, own = _values(rows, table, attribute)
+            values, indices, own = values_of(rows, table, attribute)
             identifiers = pa.array(
-                [TOTAL if _is_whole(one, own) else dimension.codes[one] for one in values]
+                [TOTAL if is_whole(one, own) else dimension.codes[one] for one in values]
             )
             column = pa.DictionaryArray.from_arrays(indices.astype(np.int32), identifiers)
         else:
