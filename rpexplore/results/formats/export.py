@@ -53,6 +53,7 @@ from rpexplore.results.formats.export_columns import (
 from rpexplore.results.formats.export_figures import NUMBER, as_written, decimals_of, statuses_of
 from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.formats.languages import ENGLISH, Language
+from rpexplore.results.level_groups import TITLES, LevelGroups, levels_in, levels_of_domain
 from rpexplore.results.measurement_source import Spent, sources_of, spent
 from rpexplore.results.results import AnyResults, load_any_results
 
@@ -432,12 +433,21 @@ class Export:
     def attribute_titles(self) -> Mapping[str, str]:
         """What the codebook calls attributes at length; their names where it does not."""
         titles = {name: name for name in self.attributes}
-        if self.results.domain is not None:  # processed tables hold no codebook
+        if self.results.domain is None:  # processed tables hold no codebook
+            titles |= self.manifest.get(TITLES, {})
+        else:
             titles |= {
                 attribute.name: attribute.label or attribute.name
                 for attribute in self.results.domain.attributes
             }
         return titles
+
+    @cached_property
+    def levels(self) -> Mapping[str, LevelGroups]:
+        """The levels among the attributes of the tables, with their groups."""
+        if self.results.domain is None:
+            return levels_in(self.manifest)
+        return levels_of_domain(self.results.domain, self.attributes)
 
     @cached_property
     def privacy(self) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 All tables together are one cube: its dimensions are the attributes, and an attribute that a table
 does not have stands at its total, `_T`, as does a row of all its values. Groups are the parents of
-what lies in them. The count is the measure OBS_VALUE; standard error and interval are attributes of
-the observation, STD_ERR, LOWER_BOUND and UPPER_BOUND, and so are its unit, decimals and status.
-Times are those of an attribute, or one period. The observations are SDMX-CSV 2.0, a file a table,
-each complete by itself.
+what lies in them, and the levels of an attribute are codes of its dimension. The count is the
+measure OBS_VALUE; standard error and interval are attributes of the observation, STD_ERR,
+LOWER_BOUND and UPPER_BOUND, and so are its unit, decimals and status. Times are those of an
+attribute, or one period. The observations are SDMX-CSV 2.0, a file a table, each complete by
+itself.
 """
 
 import re
@@ -13,6 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 from unicodedata import combining, normalize
 
 import numpy as np
@@ -26,7 +28,7 @@ from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_columns import Column, safe_name
 from rpexplore.results.formats.export_figures import decimals_of, statuses_of, units_of
 from rpexplore.results.formats.languages import ENGLISH
-from rpexplore.results.formats.row_values import Value, frequency_of_times, is_whole, values_of
+from rpexplore.results.formats.row_values import frequency_of_times, is_whole, values_of
 from rpexplore.results.formats.sdmx_structure import (
     CONF_STATUS,
     DECIMALS,
@@ -39,10 +41,12 @@ from rpexplore.results.formats.sdmx_structure import (
     UNIT_MEASURE,
     UNIT_MULT,
     UNITS,
+    Code,
     Cube,
     Dimension,
     structure_message,
 )
+from rpexplore.results.level_groups import parents_at_levels
 
 FOLDER, STRUCTURE = "sdmx", "structure.xml"
 AGENCY = "RPEXPLORE"  # of structures that nobody maintains
@@ -57,6 +61,7 @@ _CONCEPTS: Mapping[Role, str] = {
 # Components that are no attributes of the tables.
 _OWN = (FREQ, TIME_PERIOD, UNIT_MEASURE, UNIT_MULT, DECIMALS, OBS_STATUS, CONF_STATUS)
 
+_Values = TypeVar("_Values", bound=tuple[str, ...])
 # The longer ones first.
 _SIGNS = {
     "<=": "LE", "=<": "LE", "≤": "LE", "⩽": "LE", ">=": "GE", "=>": "GE", "≥": "GE", "⩾": "GE",
@@ -146,46 +151,76 @@ def _concept(column: Column) -> str:
 
 
 def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimension]:
-    """The dimension of each attribute, with the codes of all tables."""
+    """The dimension of each attribute, with the codes of all tables: those of its levels, too."""
     names: dict[str, str] = {}
     components = {name.lower() for name in (*measures, *_OWN)}
-    for attribute in export.attributes:
-        taken = {*components, *(name.lower() for name in names.values())}
-        names[attribute] = safe_name(attribute, taken, "attribute").upper()
-    values: dict[str, dict[Value, None]] = {name: {} for name in names}
-    parents: dict[str, dict[Value, Value]] = {name: {} for name in names}
+    for attribute in map(partial(_whose, export), export.attributes):
+        if attribute not in names:
+            taken = {*components, *(name.lower() for name in names.values())}
+            names[attribute] = safe_name(attribute, taken, "attribute").upper()
+    values: dict[str, dict[Code, None]] = {name: {} for name in names}
+    parents: dict[str, dict[Code, Code]] = {name: {} for name in names}
     for table in export.tables:
         rows = export.rows(table)
         for attribute in table.attributes:
+            whose = _whose(export, attribute)
             own, _, column = values_of(rows, table, attribute)
-            own = [value for value in own if not is_whole(value, column)]
-            values[attribute] |= dict.fromkeys(own)
+            own = [(*value, attribute) for value in own if not is_whole(value, column)]
+            values[whose] |= dict.fromkeys(own)
             by_text = {value[1] or value[0]: value for value in own}
             for text, group in column.parents.items():
-                parents[attribute].setdefault(by_text[text], by_text[group])
+                parents[whose].setdefault(by_text[text], by_text[group])
     dimensions = {}
     for attribute, name in names.items():
-        codes = identifiers(values[attribute], escape_formulas=export.escape_formulas)
-        within = {codes[value]: codes[group] for value, group in parents[attribute].items()}
-        title = export.head(export.attribute_titles[attribute])
-        label = partial(export.label, attribute)
-        dimensions[attribute] = Dimension(name, title, codes, within, label)
+        levels = {
+            level: groups
+            for level, groups in export.levels.items()
+            if _whose(export, level) == attribute
+        }
+        by_code = {(value[2], value[0]): value for value in values[attribute]}
+        single = [value for whose, value in by_code if whose == attribute]
+        own = parents[attribute]
+        for value, group in parents_at_levels(attribute, levels, single).items():
+            if value in by_code and group in by_code:
+                own.setdefault(by_code[value], by_code[group])
+        codes = identifiers(
+            values[attribute], groups={*own.values()}, escape_formulas=export.escape_formulas
+        )
+        within = {codes[value]: codes[group] for value, group in own.items()}
+        title = export.head(export.attribute_titles.get(attribute, attribute))
+        dimensions[attribute] = Dimension(name, title, codes, within, export.label)
     return dimensions
 
 
-def identifiers(values: Collection[Value], *, escape_formulas: bool = False) -> dict[Value, str]:
+def _whose(export: Export, attribute: str) -> str:
+    """The attribute whose dimension has the values of one: a level has none of its own, unless
+    its groups are the times.
+    """
+    level = export.levels.get(attribute)
+    return attribute if level is None or attribute == export.imprint.time else level.of
+
+
+def identifiers(
+    values: Collection[_Values],
+    *,
+    groups: Collection[_Values] = (),
+    escape_formulas: bool = False,
+) -> dict[_Values, str]:
     """The identifier of each value in its code list: its code, where that can be one.
 
+    values: their codes first
+    groups: those that are parents of others, whose identifiers must begin with a letter
     escape_formulas: whether those that spreadsheets take for formulas have an underscore in front
     """
-    identifiers: dict[Value, str] = {}
+    identifiers: dict[_Values, str] = {}
     taken = {TOTAL}
     others = []
     for value in values:
         code = value[0]
+        pattern = r"[A-Za-z][A-Za-z0-9_-]*" if value in groups else r"[A-Za-z0-9_@$-]+"
         if escape_formulas and begins_formula(code):
             others.append(value)
-        elif re.fullmatch(r"[A-Za-z0-9_@$-]+", code) and code not in taken:
+        elif re.fullmatch(pattern, code) and code not in taken:
             identifiers[value] = code
             taken.add(code)
         else:
@@ -196,7 +231,10 @@ def identifiers(values: Collection[Value], *, escape_formulas: bool = False) -> 
             text = f"≥{number[1]}"
         text = _SIGN.sub(lambda sign: f" {_SIGNS[sign[0]]} ", text)
         text = "".join(sign for sign in normalize("NFKD", text) if not combining(sign))
-        plain = re.sub(r"[^A-Za-z0-9@$-]+", "_", text).strip("_") or "code"
+        kept = "A-Za-z0-9-" if value in groups else "A-Za-z0-9@$-"
+        plain = re.sub(f"[^{kept}]+", "_", text).strip("_") or "code"
+        if value in groups and not plain[0].isalpha():
+            plain = f"G_{plain}"
         if escape_formulas and begins_formula(plain):
             plain = f"_{plain}"
         identifier, number = plain, 1
@@ -226,24 +264,27 @@ def _observations(
     if cube.frequency:
         times[FREQ] = _constant(cube.frequency, rows)
         times[TIME_PERIOD] = _constant(export.imprint.period, rows)
-    for attribute, dimension in dimensions.items():
-        if attribute == time:
-            if time in table.attributes:
+    asked = {_whose(export, attribute): attribute for attribute in table.attributes}
+    for whose, dimension in dimensions.items():
+        attribute = asked.get(whose)
+        if whose == time:
+            if attribute is not None:
                 values, indices, own = values_of(rows, table, time)
                 texts = [export.imprint.period if is_whole(one, own) else one[0] for one in values]
                 times[TIME_PERIOD] = pa.DictionaryArray.from_arrays(
                     indices.astype(np.int32), pa.array(texts)
                 )
             continue
-        if attribute in table.attributes:
-            values, indices, own = values_of(rows, table, attribute)
-            identifiers = pa.array(
-                [TOTAL if is_whole(one, own) else dimension.codes[one] for one in values]
-            )
-            column = pa.DictionaryArray.from_arrays(indices.astype(np.int32), identifiers)
-        else:
-            column = _constant(TOTAL, rows)
-        columns[dimension.id] = column
+        if attribute is None:
+            columns[dimension.id] = _constant(TOTAL, rows)
+            continue
+        values, indices, own = values_of(rows, table, attribute)
+        codes = [
+            TOTAL if is_whole(one, own) else dimension.codes[*one, attribute] for one in values
+        ]
+        columns[dimension.id] = pa.DictionaryArray.from_arrays(
+            indices.astype(np.int32), pa.array(codes)
+        )
     columns |= times
     for column in table.columns:
         if _is_of_observations(column):
