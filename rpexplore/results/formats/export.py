@@ -53,6 +53,11 @@ from rpexplore.results.formats.export_columns import (
 from rpexplore.results.formats.export_figures import NUMBER, as_written, decimals_of, statuses_of
 from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.formats.languages import ENGLISH, Language
+from rpexplore.results.formats.small_counts import (
+    checked_limit,
+    count_records,
+    with_small_counts,
+)
 from rpexplore.results.level_groups import TITLES, LevelGroups, levels_in, levels_of_domain
 from rpexplore.results.measurement_source import Spent, sources_of, spent
 from rpexplore.results.results import AnyResults, load_any_results
@@ -183,6 +188,7 @@ class Export:
     source   the folder of a release, or of combined or processed tables
     shares   what figures have shares of beside them, one of `crosstab.TOTALS`; "" for none
     with_status   whether the last column is the status of each figure
+    fewer_than   counts below this are printed as "fewer than …"; 0: none are
     language  of all texts but those of the codebook
     tables   of the export, from `read_tables` on
     """
@@ -193,6 +199,7 @@ class Export:
     shares: str = ""
     with_status: bool = False
     language: Language = ENGLISH
+    fewer_than: int = 0
     tables: list[ExportedTable] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -204,6 +211,21 @@ class Export:
             )
         if not self.language.is_english:
             self._refuse_what_is_not_translated()
+        if checked_limit(self.fewer_than):
+            self._check_small_counts()
+
+    def _check_small_counts(self) -> None:
+        if self.shares:
+            raise ReleaseError(
+                f"Shares would tell the counts that are printed as fewer than {self.fewer_than}; "
+                "ask for shares, or for these words."
+            )
+        if not any(count_records(*one).any() for one in self._part_and_item.values()):
+            raise ReleaseError(
+                "Sums, means, weighted counts and own counts with other coefficients than 0 and 1 "
+                f"are no counts of records, of which those below {self.fewer_than} could be "
+                "printed in words; leave the limit out."
+            )
 
     def _refuse_what_is_not_translated(self) -> None:
         domain = self.results.domain
@@ -247,7 +269,17 @@ class Export:
                 key = "by_model" if part.is_smooth else "processed"
                 own = [language.text(key, label=label_in(language, part), **whom)]
             paragraphs |= dict.fromkeys([*own, language.text("noise_alone")])
-        return list(paragraphs)
+        return [*paragraphs, *self.words_for_small]
+
+    @property
+    def words_for_small(self) -> list[str]:
+        """What the words in the place of small counts mean, where there are any."""
+        if not self.fewer_than:
+            return []
+        said = [self.language.text("fewer_than_note", n=self.fewer_than)]
+        if not all(count_records(*one).all() for one in self._part_and_item.values()):
+            said.append(self.language.text("fewer_than_others"))
+        return [" ".join(said)]
 
     @property
     def replaces(self) -> bool:
@@ -334,7 +366,7 @@ class Export:
 
     def meaning_of(self, column: Column, table: ExportedTable) -> str:
         """What a column of a table is; in English as the release says it."""
-        if self.language.is_english:
+        if self.language.is_english or column.role == "shown":
             return column.meaning
         if column.role == "value":
             is_processed = any(one.role in ("estimate", "model_error") for one in table.columns)
@@ -361,6 +393,8 @@ class Export:
     def said(self, text: str) -> str:
         """What a column of words says of a cell."""
         if self.language.is_english or not text:
+            return text
+        if text == self.language.text("fewer_than", n=self.fewer_than):
             return text
         if text in _SAID:
             return self.language.text(_SAID[text])
@@ -412,7 +446,8 @@ class Export:
         """What the tables are, as a sentence; in other languages than English in several."""
         if not self.language.is_english:
             return " ".join(self.noise_sentences)
-        return f"{self.results.figures}, {self.results.label}."
+        kind = f"{self.results.figures}, {self.results.label}."
+        return " ".join([kind, *self.words_for_small])
 
     @property
     def created(self) -> str:
@@ -500,10 +535,17 @@ class Export:
         return frame_of(self._rows_of(item))
 
     def _rows_of(self, item: Item) -> pa.Table:
-        """The rows of a table as they are in the folder of results, perhaps with shares."""
-        if not self.shares:
-            return item.read()
-        return with_shares(*self._part_and_item[item.name], item.read(), self.shares)
+        """The rows of a table as in the folder of results, perhaps with shares or without small
+        counts.
+        """
+        rows = item.read()
+        if self.shares:
+            rows = with_shares(*self._part_and_item[item.name], rows, self.shares)
+        if self.fewer_than:
+            are_counts = count_records(*self._part_and_item[item.name])
+            if are_counts.any():
+                rows = with_small_counts(rows, are_counts, self.fewer_than, self.language)
+        return rows
 
     def _exported(self, item: Item) -> pa.Table:
         """The same with what the copies have besides."""

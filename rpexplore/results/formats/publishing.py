@@ -56,6 +56,7 @@ def publish(
     imprint: Imprint = _NO_IMPRINT,
     shares: str = "",
     language: str = "en",
+    fewer_than: int = 0,
     escape_formulas: bool = False,
     on_progress: Progress = no_progress,
 ) -> Published:
@@ -70,6 +71,8 @@ def publish(
         shares: Whether figures have shares in per cent beside them, or crosstabs show shares: of
             the total of their "row" or "column" in the crosstab of the table, or of the "total".
         language: Of all texts but those of the codebook: "en", "de", "fr" or "es".
+        fewer_than: Counts below this number are printed as "fewer than …", with empty figures in
+            files of data: a way of presentation, which protects nobody. 0 for none.
         escape_formulas: Whether no text in CSV files begins as formulas of spreadsheets do; codes
             of SDMX, in which no apostrophe may be, have an underscore in front then.
 
@@ -78,8 +81,9 @@ def publish(
 
     Raises:
         ReleaseError: If the folder holds no tables, or a file of it was changed; if there is no
-            such format, or a format cannot hold the tables, or is not in the language; if `output`
-            cannot be written.
+            such format, or a format cannot hold the tables, or is not in the language; if there are
+            no counts of records to print in words, or shares would tell them; if `output` cannot be
+            written.
     """
     chosen = list(dict.fromkeys(formats))
     unknown = [name for name in chosen if name not in FORMATS]
@@ -104,6 +108,7 @@ def publish(
         shares,
         with_status="csvw" in chosen,
         language=said,
+        fewer_than=fewer_than,
     )
     with_copies = not all(FORMATS[name].has_files_of_its_own for name in chosen)
     n_cells = sum(item.n_rows for item in export.results.items)
@@ -136,11 +141,19 @@ def published_zip(
     formats: Sequence[str],
     imprint: Imprint = _NO_IMPRINT,
     language: str = ENGLISH.code,
+    fewer_than: int = 0,
 ) -> bytes:
     """The folder that `publish` writes, as a zip file, for a download."""
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "tables"
-        published = publish(release, folder, formats=formats, imprint=imprint, language=language)
+        published = publish(
+            release,
+            folder,
+            formats=formats,
+            imprint=imprint,
+            language=language,
+            fewer_than=fewer_than,
+        )
         return zip_of({name: (folder / name).read_bytes() for name in published.files})
 
 

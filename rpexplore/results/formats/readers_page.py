@@ -29,6 +29,7 @@ from rpexplore.results.formats.crosstab import (
 from rpexplore.results.formats.crosstab_html import CSS, html_of, legend
 from rpexplore.results.formats.export import Export, Imprint
 from rpexplore.results.formats.item_shares import with_shares
+from rpexplore.results.formats.small_counts import marked_crosstab
 from rpexplore.results.publication import Publication, sampling_of
 
 MOST_TABLES = 1000
@@ -156,6 +157,8 @@ def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, 
             if export.shares and not has_sides(part, item):
                 rows = with_shares(part, item, item.read(), export.shares)
                 table = crosstab_of_rows(frame_of(rows)).with_sampling(sampling)
+            if export.fewer_than:
+                table = marked_crosstab(table, part, item, export.fewer_than)
             if table.unit:
                 details += f", {export.language.text(f'per_cent_of_{export.shares}')}"
             title = " × ".join(names) or export.language.text("total")

@@ -134,7 +134,7 @@ def _unit_code(unit: str) -> str:
 
 def _is_of_observations(column: Column) -> bool:
     """Whether a column tells of observations, and not what they are about."""
-    return column.is_number or column.role == "note"
+    return column.is_number or column.role in ("note", "shown")
 
 
 def _called(export: Export, column: Column, table: ExportedTable) -> Column:
