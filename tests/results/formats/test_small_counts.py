@@ -102,13 +102,10 @@ def test_exact_zeros_stay_and_own_counts_are_told_apart(tmp_path):
     impossible = table["note"] != ""
     assert abs(float(table.loc[impossible, "value"].item())) < 0.1
     assert table.loc[~impossible, "shown_as"].unique().tolist() == ["fewer than 3"]
-    ((*_, shown),) = [
-        one
-        for one in headed_tables(Export(tmp_path / "r", fewer_than=3), None)
-        if one[2].columns.names
-    ]
-    small = shown.small
-    assert small is not None and small[:2, :2].tolist() == [[False, True], [True, True]]
+    shown = [table for *_, table in headed_tables(Export(tmp_path / "r", fewer_than=3), None)]
+    (small,) = (table.small for table in shown if table.columns.names)
+    assert small is not None
+    assert small[:2, :2].tolist() == [[False, True], [True, True]]
     readme = (tmp_path / "out/README.md").read_text("utf-8")
     assert "figures that are no counts of records are printed as they are" in readme
 
