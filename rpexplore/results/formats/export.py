@@ -42,6 +42,11 @@ from rpexplore.releases.adaptive_release import bound_sentence
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_cells import CsvWriter
+from rpexplore.results.formats.amount_texts import (
+    amounts_in,
+    label_of_amounts,
+    meaning_of_amounts,
+)
 from rpexplore.results.formats.crosstab import TOTALS
 from rpexplore.results.formats.export_columns import (
     Column,
@@ -228,11 +233,8 @@ class Export:
             )
 
     def _refuse_what_is_not_translated(self) -> None:
-        domain = self.results.domain
-        amounts = () if domain is None else domain.attributes
         whats = {
             "adaptive estimates": any(part.kind == "rounds" for part in self.results.readers),
-            "sums of amounts": any(isinstance(one.values, Amounts) for one in amounts),
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
             "panels": self._unit_in(ENGLISH) != self._spent.unit,
         }
@@ -263,6 +265,10 @@ class Export:
         if self._spent.exact:
             totals = language.joined([" × ".join(total) for total in self._spent.exact])
             noisy.append(language.text("only_exact", totals=totals))
+        if any(values.are_weights for values in self.amounts.values()):
+            noisy.append(language.text("noisy_weighted"))
+        if not all(values.are_weights for values in self.amounts.values()):
+            noisy.append(language.text("noisy_sums"))
         for part in self.results.readers:
             own = [*noisy, language.text("noise_size")]
             if part.is_smooth or part.is_biased:
@@ -347,8 +353,20 @@ class Export:
         item, titles = table.item, self.attribute_titles
         title = " × ".join(self.head(titles.get(name, name)) for name in item.attributes)
         title = title or self.language.text("total").lower()
-        title += f" ({item.note})" if item.note else ""
+        title += f" ({self.note_of(item)})" if item.note else ""
         return title if item.level is None else f"{self.level(item.level)}: {title}"
+
+    def note_of(self, item: Item) -> str:
+        """What tells a table from another one of the same attributes; "" for nothing."""
+        return self.language.text(f"note_{item.note}") if item.note else ""
+
+    @cached_property
+    def amounts(self) -> Mapping[str, Amounts]:
+        """The attributes of amounts and weights in some table."""
+        amounts: dict[str, Amounts] = {}
+        for item in self.results.items:
+            amounts |= amounts_in(self.results.domain, item)
+        return amounts
 
     def level(self, name: str) -> str:
         """What a level of areas is called: the list of areas has no word for the one of all."""
@@ -368,6 +386,10 @@ class Export:
         """What a column of a table is; in English as the release says it."""
         if self.language.is_english or column.role == "shown":
             return column.meaning
+        if amounts := amounts_in(self.results.domain, table.item):
+            meaning = meaning_of_amounts(self.language, column.role, amounts, table.item)
+            if meaning:
+                return meaning
         if column.role == "value":
             is_processed = any(one.role in ("estimate", "model_error") for one in table.columns)
             return self.language.text("value_processed" if is_processed else "value_noisy")
@@ -403,8 +425,11 @@ class Export:
 
     def label(self, attribute: str, text: str) -> str:
         """The label of a value, or of values together, in the language of the export."""
-        if self.results.domain is not None and attribute not in self._own_labels:
+        domain = self.results.domain
+        if domain is not None and attribute not in self._own_labels:
             return text  # areas and own counts are called what somebody calls them
+        if domain is not None and isinstance(values := domain[attribute].values, Amounts):
+            return label_of_amounts(self.language, values, text, self.records)
         return self.language.label(text, self._own_labels.get(attribute, ()))
 
     @cached_property

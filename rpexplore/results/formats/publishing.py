@@ -22,6 +22,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.releases.atomic_folder import check_room, new_folder
 from rpexplore.releases.table_cells import BYTES_PER_CELL
 from rpexplore.results.formats import writers
+from rpexplore.results.formats.amount_texts import clamping_sentences
 from rpexplore.results.formats.export import Export, Format, Imprint
 from rpexplore.results.formats.languages import ENGLISH, Language
 from rpexplore.results.formats.writers import DEFAULT
@@ -166,8 +167,9 @@ def _write_translated_readme(export: Export, folder: Path, formats: Sequence[str
         markdown_text(export.guarantee),
         "\n".join(files),
         export.adding_up,
+        clamping_sentences(export.language, export.amounts),
     ]
-    text = "\n\n".join(paragraphs)
+    text = "\n\n".join(filter(None, paragraphs))
     (folder / README).write_text(f"{text}\n", encoding="utf-8", newline="\n")
 
 

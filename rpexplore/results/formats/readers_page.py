@@ -20,6 +20,7 @@ from rpexplore.domain.readings import FLAGS
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.domain.survey import Sampling
 from rpexplore.errors import ReleaseError
+from rpexplore.results.formats.amount_texts import amounts_in
 from rpexplore.results.formats.crosstab import (
     Crosstab,
     crosstab_of_item,
@@ -147,9 +148,10 @@ def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, 
         for item in part.items:
             names = [_title_of(name, export) for name in item.attributes]
             level = "" if item.level is None else export.level(item.level)
-            details = ", ".join(text for text in (level, item.note) if text)
+            details = ", ".join(text for text in (level, export.note_of(item)) if text)
             details = f" ({details})" if details else ""
-            noun = "figures" if item.note or part.kind == "counts" else "records"
+            are_sums = bool(amounts_in(part.domain, item))
+            noun = "figures" if item.note or are_sums or part.kind == "counts" else "records"
             heading = _about(export, f"{noun}_in_all")
             if names:
                 heading = _about(export, f"{noun}_by", names=export.language.joined(names))
