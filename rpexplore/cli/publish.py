@@ -116,7 +116,7 @@ def publish(
     privacy.
     """
     from rpexplore.releases.atomic_folder import check_new
-    from rpexplore.results.formats.export import Imprint
+    from rpexplore.results.formats.imprint import Imprint
     from rpexplore.results.formats.publishing import FORMATS, publish
     from rpexplore.results.formats.writers import DEFAULT
 

@@ -19,7 +19,8 @@ from rpexplore.releases.readme import TableFile
 from rpexplore.releases.table_cells import parquet_of
 from rpexplore.results.formats.crosstab import Crosstab
 from rpexplore.results.formats.crosstab_workbook import shown_workbook
-from rpexplore.results.formats.export import Export, Imprint
+from rpexplore.results.formats.export import Export
+from rpexplore.results.formats.imprint import Imprint
 from rpexplore.results.formats.languages import ENGLISH, LANGUAGES, Language
 from rpexplore.results.formats.publishing import FORMATS, published_zip
 from rpexplore.results.formats.readers_page import MOST_TABLES as MOST_TABLES_ON_PAGE

@@ -23,7 +23,8 @@ from rpexplore.releases.atomic_folder import check_room, new_folder
 from rpexplore.releases.table_cells import BYTES_PER_CELL
 from rpexplore.results.formats import writers
 from rpexplore.results.formats.amount_texts import clamping_sentences
-from rpexplore.results.formats.export import Export, Format, Imprint
+from rpexplore.results.formats.export import Export, Format
+from rpexplore.results.formats.imprint import Imprint
 from rpexplore.results.formats.languages import ENGLISH, Language
 from rpexplore.results.formats.writers import DEFAULT
 

@@ -28,7 +28,8 @@ from rpexplore.results.formats.crosstab import (
     has_sides,
 )
 from rpexplore.results.formats.crosstab_html import CSS, html_of, legend
-from rpexplore.results.formats.export import Export, Imprint
+from rpexplore.results.formats.export import Export
+from rpexplore.results.formats.imprint import Imprint
 from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.formats.small_counts import marked_crosstab
 from rpexplore.results.publication import Publication, sampling_of
