@@ -53,7 +53,7 @@ from rpexplore.results.area_results import sums_of_areas as sums_of_areas
 from rpexplore.results.combination import combine as combine
 from rpexplore.results.estimates.area_counts import area_guesses as area_guesses
 from rpexplore.results.estimates.area_counts import whole_area_counts as whole_area_counts
-from rpexplore.results.formats.export import Imprint as Imprint
+from rpexplore.results.formats.imprint import Imprint as Imprint
 from rpexplore.results.formats.publishing import publish as publish
 from rpexplore.results.pilot_tables import pilot_tables as pilot_tables
 from rpexplore.results.processed_folder import postprocess as postprocess

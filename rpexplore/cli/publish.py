@@ -58,6 +58,17 @@ Shares = Annotated[
     ),
 ]
 
+FewerThan = Annotated[
+    int,
+    Option(
+        "--fewer-than",
+        metavar="N",
+        help="Print counts below N as “fewer than N”, such as 6; in files of data their figures "
+        "are empty, and flagged. A way of presentation that protects nobody. Not for sums, means "
+        "and shares.",
+    ),
+]
+
 Records = Annotated[
     str,
     Option(
@@ -93,6 +104,7 @@ def publish(
     time_period: Time = "",
     shares: Shares = "",
     language: PageLanguage = "en",
+    fewer_than: FewerThan = 0,
     record_noun: Records = "",
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
@@ -104,7 +116,7 @@ def publish(
     privacy.
     """
     from rpexplore.releases.atomic_folder import check_new
-    from rpexplore.results.formats.export import Imprint
+    from rpexplore.results.formats.imprint import Imprint
     from rpexplore.results.formats.publishing import FORMATS, publish
     from rpexplore.results.formats.writers import DEFAULT
 
@@ -119,6 +131,7 @@ def publish(
             imprint=imprint,
             shares=shares,
             language=language,
+            fewer_than=fewer_than,
             escape_formulas=escape_formulas,
             on_progress=on_progress,
         )

@@ -34,10 +34,11 @@ Role: TypeAlias = Literal[
     "quality",  # a letter
     "publishable", "flag",  # yes or no
     "status",  # what the figure is, by a code of SDMX
+    "shown",  # words that are printed in the place of the figure
     "note",  # what was done to the value
 ]  # fmt: skip
 
-TEXTS = frozenset({"code", "label", "quality", "publishable", "flag", "status", "note"})
+TEXTS = frozenset({"code", "label", "quality", "publishable", "flag", "status", "shown", "note"})
 NUMBERS = frozenset(get_args(Role)) - TEXTS
 # Columns in which the same number hardly ever stands twice.
 DISTINCT = frozenset({"value", "estimate", "model_error", "lower", "upper", "share"})

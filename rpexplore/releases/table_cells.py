@@ -359,9 +359,18 @@ class _Numbers:
         low, high = numbers.min(initial=np.inf), numbers.max(initial=-np.inf)  # NaN if one is
         self._is_constant, self._has_negative = low == high, low < 0
         self._are_digits = max(-low, high) * self._power < _LARGEST
+        self._is_partly_empty = False
+        if np.isnan(low):
+            known = numbers[~np.isnan(numbers)]
+            self._is_partly_empty = bool(np.all(np.abs(known) * self._power < _LARGEST))
+            if np.all(known == np.rint(known)):
+                self._decimals = 0
 
     def fields(self, start: int, stop: int) -> list[ByteField]:
         numbers = self._numbers[start:stop]
+        if not self._are_digits and self._is_partly_empty:
+            shown = ("" if n != n else f"{n:.{self._decimals}f}" for n in numbers.tolist())
+            return [byte_items(pa.array(shown, pa.string()))]
         if not self._are_digits:
             texts = pa.array(numbers, from_pandas=True).cast(pa.string())
             return [byte_items(texts.fill_null(""))]

@@ -71,6 +71,7 @@ from rpexplore.releases.table_release import LabelsOfBases, TableRelease
 from rpexplore.results.estimates.level_counts import CountsAtLevels, counts_at_levels
 from rpexplore.results.estimates.shrinkage import GroupDistances, smooth, write_shrinkage
 from rpexplore.results.known_totals import KnownTotals, known_text, with_known_totals
+from rpexplore.results.level_groups import codebook_facts
 from rpexplore.results.measurement_source import facts_of_sources, guarantee, sources_of
 from rpexplore.results.processed_tables import (
     KIND,
@@ -308,6 +309,7 @@ def postprocess(
             "gap": None if projection is None else projection.gap,
             "rounds": None if projection is None else projection.rounds,
             **{name: names for name, names in steps.items() if name == KNOWN_TOTALS},
+            **codebook_facts(domain, sorted({name for names in tables for name in names})),
             "guarantee": guarantee(sources),
             **facts_of_sources(sources),
         }

@@ -75,6 +75,7 @@ from rpexplore.results.estimates.shrinkage import (
     read_shrinkage,
     read_shrinkage_by_group,
 )
+from rpexplore.results.level_groups import LEVELS, TITLES, codebook_facts_in
 from rpexplore.results.measurement_source import (
     SPENT,
     MeasurementSource,
@@ -224,6 +225,7 @@ class ProcessedTables(PartReader):
                 "gap": float(manifest["gap"]) if is_nonnegative else None,
                 "rounds": int(manifest["rounds"]) if is_nonnegative else None,
                 **({KNOWN_TOTALS: steps[KNOWN_TOTALS]} if KNOWN_TOTALS in steps else {}),
+                **codebook_facts_in(manifest),
             }
 
         def files_of(manifest: Mapping[str, Any]) -> dict[str, list[str] | None]:
@@ -234,7 +236,7 @@ class ProcessedTables(PartReader):
             smooth = SHRINKAGE_FILES if manifest["method"] == "smooth" else ()
             return {**of_tables, **dict.fromkeys(smooth)}
 
-        facts = (*_FACTS, *({KNOWN_TOTALS} & read_manifest(folder).keys()))
+        facts = (*_FACTS, *({KNOWN_TOTALS, TITLES, LEVELS} & read_manifest(folder).keys()))
         return cls(folder, load_checked(folder, KIND, _NOUN, facts, facts_of, files_of=files_of))
 
     @property

@@ -10,9 +10,11 @@ import pyarrow as pa
 from scipy import sparse
 
 from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, checked_cv_limit
 from rpexplore.domain.readings import are_publishable_as_estimated
-from rpexplore.domain.result_schema import RELEASED, Column, apart_from, frame_of
+from rpexplore.domain.result_schema import RECORDS, RELEASED, Column, apart_from, frame_of
+from rpexplore.domain.values import asks_mean
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise, Where
 from rpexplore.releases.finished_release import Release
@@ -84,8 +86,8 @@ def shares_of_marginal(
     """
     shape = [_n_rows(counted[index]) for index in noise.attributes]
     arrays = (
-        _answers(values, noise, counted),
-        _answers(values, noise, base),
+        answers_of(values, noise, counted),
+        answers_of(values, noise, base),
         noise.covariances(counted, counted),
         noise.covariances(base, base),
         noise.covariances(counted, base),
@@ -100,7 +102,8 @@ def _n_rows(matrix: Any) -> int:  # sparse ones have no types
     return matrix.shape[0]
 
 
-def _answers(values: np.ndarray, noise: MarginalNoise, queries: Queries) -> np.ndarray:
+def answers_of(values: np.ndarray, noise: MarginalNoise, queries: Queries) -> np.ndarray:
+    """Product queries on a marginal, one axis an attribute of `noise`."""
     for axis, index in enumerate(noise.attributes):
         first = np.moveaxis(values, axis, 0)
         answered = queries[index] @ first.reshape(len(first), -1)
@@ -121,7 +124,8 @@ def shares(
     Args:
         results: A release or other unbiased tables; or the tables of areas, of which each has
             shares of its own.
-        where: What is counted, as in `Release.answer`.
+        where: What is counted, as in `Release.answer`; with an attribute of amounts, such as
+            {"income": "sum", "sex": "f"}, the share in that sum.
         per: Attributes by whose values shares are told apart; none for one share.
         among: What the base is limited to, as `where`; all records if left out.
         cv_limit: The largest coefficient of variation of a base; shares of others are empty.
@@ -131,8 +135,8 @@ def shares(
         per cent.
 
     Raises:
-        WorkloadError: If an attribute is in `per` and in a selection, or has amounts; if no table
-            holds all these attributes together.
+        WorkloadError: If an attribute is in `per` and in a selection; for amounts anywhere but in
+            `where`, or below 0; if no table holds all these attributes together.
     """
     tables = results if isinstance(results, AreaTables) else results.unbiased_tables()
     among, cv_limit = among or {}, checked_cv_limit(cv_limit)
@@ -146,13 +150,11 @@ def shares(
     marginals = tables.marginals(names)
     noise = marginals[0].noise
     domain = noise.domain
-    for name in names:
-        if isinstance(values := domain[name].values, Amounts):
-            raise WorkloadError(
-                f"The attribute {name!r} has {values.noun}, of which there are sums "
-                "and means, and no shares of records; leave it out."
-            )
+    _check_amounts(domain, where, [*per, *among])
     within, selected = noise.vectors(among), noise.vectors(where)
+    for index in noise.attributes:
+        if isinstance(domain.attributes[index].values, Amounts):
+            within[index], selected[index] = selected[index], np.ones_like(selected[index])
     counted: dict[int, sparse.csr_array] = {}
     base: dict[int, sparse.csr_array] = {}
     for index in noise.attributes:
@@ -177,6 +179,36 @@ def shares(
             areas.append((label, pa.array(texts)))
         labels.insert(0, areas)
     return _frame(labels, figures)
+
+
+def _check_amounts(domain: Domain, where: Where, others: Collection[str]) -> None:
+    """Raise `WorkloadError` for amounts of which there is no share."""
+    amounts = {
+        name: values
+        for name in (*where, *others)
+        if isinstance(values := domain[name].values, Amounts)
+    }
+    for name, values in amounts.items():
+        if name in others:
+            raise WorkloadError(
+                f"The attribute {name!r} has {values.noun}, by which no shares are told apart or "
+                "limited; leave it out there."
+            )
+        if asks_mean(domain[name], where[name]):
+            raise WorkloadError(
+                f"A mean of {name!r} is no part of a whole, so it has no share; ask for that of "
+                f"the sum ({name}=sum)."
+            )
+        if values.minimum < 0 and where[name] != RECORDS:
+            raise WorkloadError(
+                f"Amounts of {name!r} may be below 0, so a part of their sum can be more than all "
+                "of it, and a share would mean nothing; ask for sums."
+            )
+        if len(where) == 1:
+            raise WorkloadError(
+                f"All of {name!r} is 100 % of itself; name the part whose share is asked for, such "
+                f"as {name}=sum and a value of another attribute."
+            )
 
 
 def _frame(labels: Sequence[Labels], figures: Sequence[np.ndarray]) -> pd.DataFrame:

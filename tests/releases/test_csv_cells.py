@@ -88,7 +88,7 @@ def test_empty_whole_and_enormous_columns():
         "huge": pa.array([1e30, 0.5]),
     }
     _, *rows = rows_of(written(columns, 3))
-    assert [row[:3] for row in rows] == [["", "1.25", "3"], ["", "", "-1000000000000000"]]
+    assert [row[:3] for row in rows] == [["", "1.250", "3"], ["", "", "-1000000000000000"]]
     assert [float(row[3]) for row in rows] == [1e30, 0.5]
 
 

@@ -77,14 +77,25 @@ def test_shares_that_mean_nothing_are_refused(released, per, where, message):
         rp.shares(released, where, per=per)
 
 
-def test_shares_of_amounts_are_refused(tmp_path):
-    domain = rp.Domain((DOMAIN["sex"], rp.Attribute("income", rp.Amounts(0, 9))))
-    asked = rp.Workload.of(domain, [("sex", "income")])
+def test_shares_of_amounts_that_mean_nothing_are_refused(tmp_path):
+    income, gain = (
+        rp.Attribute(name, rp.Amounts(low, 9)) for name, low in (("income", 0), ("gain", -9))
+    )
+    domain = rp.Domain((DOMAIN["sex"], income, gain))
+    asked = rp.Workload.of(domain, [("sex", "income"), ("sex", "gain")])
     plan = plan_tables(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
-    rows = FRAME[["sex"]].assign(income=3)
+    rows = FRAME[["sex"]].assign(income=3, gain=-3)
     sums = rp.release(plan, rows, tmp_path / "sums", name="shares", ledger=tmp_path / "l")
-    with pytest.raises(WorkloadError, match="no shares of records"):
-        rp.shares(sums, {"income": "sum"}, per=["sex"])
+    for where, per, words in (
+        ({"income": "sum"}, ["sex"], "100 % of itself"),
+        ({"income": "mean", "sex": "0"}, [], "no part of a whole"),
+        ({"gain": "sum", "sex": "0"}, [], "may be below 0"),
+        ({"sex": "0"}, ["income"], "told apart or limited"),
+    ):
+        with pytest.raises(WorkloadError, match=words):
+            rp.shares(sums, where, per=per)
+    halves = rp.shares(sums, {"gain": "records", "sex": "0"})
+    assert halves["value"].item() == pytest.approx(50, abs=2)
 
 
 def test_areas_have_shares_of_their_own(tmp_path):

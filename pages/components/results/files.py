@@ -19,7 +19,8 @@ from rpexplore.releases.readme import TableFile
 from rpexplore.releases.table_cells import parquet_of
 from rpexplore.results.formats.crosstab import Crosstab
 from rpexplore.results.formats.crosstab_workbook import shown_workbook
-from rpexplore.results.formats.export import Export, Imprint
+from rpexplore.results.formats.export import Export
+from rpexplore.results.formats.imprint import Imprint
 from rpexplore.results.formats.languages import ENGLISH, LANGUAGES, Language
 from rpexplore.results.formats.publishing import FORMATS, published_zip
 from rpexplore.results.formats.readers_page import MOST_TABLES as MOST_TABLES_ON_PAGE
@@ -133,14 +134,25 @@ def publishing(results: AnyResults, folder: Path) -> None:
             help="The page for readers, crosstabs for Excel, PX, SDMX, JSON-stat and CSVW are in "
             "other languages as well; names and labels of the codebook stay as they are.",
         )
-        if attempt(lambda: Export(folder, language=Language(language))) is None:
+        fewer_than = st.number_input(
+            "Print counts below this as “fewer than …”",
+            min_value=0,
+            value=0,
+            key="publish fewer than",
+            help="0 prints all counts. A way of presentation that protects nobody: the noise does. "
+            "In files of data the figures of these cells are empty, and flagged. Sums, means and "
+            "weighted counts stay as they are.",
+        )
+        chosen = Language(language)
+        if attempt(lambda: Export(folder, language=chosen, fewer_than=fewer_than)) is None:
             return
         imprint = _imprint(folder, formats)
         if imprint is not None and formats:
             parts = [*formats, *([language] if language != ENGLISH.code else [])]
+            given = folder, formats, imprint, language, fewer_than
             download(
                 f"{folder.name}-{'-'.join(parts)}.zip",
-                lambda: in_other_process(published_zip, folder, formats, imprint, language),
+                lambda: in_other_process(published_zip, *given),
             )
 
 

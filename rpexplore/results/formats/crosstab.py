@@ -96,6 +96,8 @@ class Crosstab:
     kind        what the counts are: "noisy", "processed", "smooth", "estimated"
     unit        "" of counts, "%" of shares
     said        what is left out or fixed, and what errors count
+    small, fewer_than
+                which counts are printed as fewer than a number; None: all are printed
     """
 
     rows: Side
@@ -112,6 +114,8 @@ class Crosstab:
     kind: str = "noisy"
     unit: str = ""
     said: tuple[Sentence, ...] = ()
+    small: np.ndarray | None = None
+    fewer_than: int = 0
 
     @property
     def remarks(self) -> str:
@@ -148,6 +152,10 @@ class Crosstab:
         errors = sampling.total_errors(self.count_errors, self.counts, names)
         said = Sentence("sampling", {"design": sampling.design})
         return replace(self, count_errors=errors, said=(said, *self.said))
+
+    def is_small(self, row: int, column: int) -> bool:
+        """Whether words are printed in the place of a figure."""
+        return self.small is not None and bool(self.small[row, column])
 
     def doubtful(self, publication: Publication) -> np.ndarray:
         """Which figures are marked or left empty, bool: those that are not publishable.
@@ -234,6 +242,7 @@ class Crosstab:
             "row_covariances": self.row_covariances,
             "column_covariances": self.column_covariances,
             "all_covariances": self.all_covariances,
+            "small": self.small,
         }
 
     @property

@@ -69,10 +69,13 @@ def html_of(
         before = () if is_total else table.rows.labels[row]
         for column in range(table.values.shape[1]):
             text, kind = texts[row, column], "t" if column >= len(table.columns) else ""
-            if text and doubtful[row, column]:
+            if table.is_small(row, column):
+                kind = f"{kind} x".strip()
+                text = escape(language.text("fewer_than", n=table.fewer_than))
+            elif text and doubtful[row, column]:
                 kind = f"{kind} x".strip()
                 text = "" if publication.leave_empty else f"({text})"
-            if text:
+            if text and not table.is_small(row, column):
                 text += f"<sup>{flags[row, column]}</sup>" if flags[row, column] else ""
                 text += f"<small>±{beside[row, column]}</small>" if beside[row, column] else ""
             cells.append(f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>")
@@ -110,6 +113,8 @@ def legend(
         how = "left_empty" if publication.leave_empty else "in_brackets"
         limit = language.rounded(100 * publication.cv_limit)
         sentences.append(language.text(how, limit=limit))
+    if table.small is not None and table.small.any():
+        sentences.append(language.text("small_counts", n=table.fewer_than))
     has_totals = table.has_total_row or table.has_total_column
     if table.unit:
         pass

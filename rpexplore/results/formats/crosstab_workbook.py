@@ -185,6 +185,11 @@ def _write_table(
         is_last = place >= n_rows
         _write_row_head(sheet, looks, table, has_codes, language, place, row)
         for column, value in enumerate(figures.tolist()):
+            if table.is_small(place, column):
+                look = looks.of(font_color=_GREY, align="right")
+                words = language.text("fewer_than", n=table.fewer_than)
+                write_text(sheet, row, n_heads + column, words, look)
+                continue
             is_doubtful = bool(doubtful[place, column])
             if np.isnan(value) or (publication.leave_empty and is_doubtful):
                 continue

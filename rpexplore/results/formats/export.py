@@ -1,23 +1,19 @@
 """Exports: copies of finished tables under names that all formats take, and their metadata."""
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from rpexplore.common.numbers import exact_text, float_at_least, shown_value
+from rpexplore.common.numbers import exact_text, float_at_least
 from rpexplore.common.processes import Progress, in_order, no_progress
 from rpexplore.common.text import (
     capitalised,
-    is_text,
     joined,
     plural_noun,
     text_of_path,
@@ -26,8 +22,6 @@ from rpexplore.common.text import (
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.area_tree import TOP
 from rpexplore.domain.categories import Categories
-from rpexplore.domain.expected_counts import CV_LIMIT
-from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import (
     EMPTY_NOTE,
     IMPOSSIBLE_NOTE,
@@ -42,20 +36,32 @@ from rpexplore.domain.result_schema import (
 from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.privacy.conversions import epsilon_from_rho, epsilon_texts, rho_text
-from rpexplore.releases.adaptive_release import LEAST_ERROR, bound_sentence
+from rpexplore.releases.adaptive_release import bound_sentence
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
-from rpexplore.releases.table_cells import CsvWriter, csv_decimals
+from rpexplore.releases.table_cells import CsvWriter
+from rpexplore.results.formats.amount_texts import (
+    amounts_in,
+    label_of_amounts,
+    meaning_of_amounts,
+)
 from rpexplore.results.formats.crosstab import TOTALS
 from rpexplore.results.formats.export_columns import (
     Column,
     attribute_names,
     columns_of_table,
-    frequency_of,
     safe_name,
 )
+from rpexplore.results.formats.export_figures import NUMBER, as_written, decimals_of, statuses_of
+from rpexplore.results.formats.imprint import Imprint
 from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.formats.languages import ENGLISH, Language
+from rpexplore.results.formats.small_counts import (
+    checked_limit,
+    count_records,
+    with_small_counts,
+)
+from rpexplore.results.level_groups import TITLES, LevelGroups, levels_in, levels_of_domain
 from rpexplore.results.measurement_source import Spent, sources_of, spent
 from rpexplore.results.results import AnyResults, load_any_results
 
@@ -69,15 +75,8 @@ if TYPE_CHECKING:
 # those of the manifest.
 
 
-# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
-# pyright: reportAttributeAccessIssue=false
-
-
 MOST_LISTED = 1000  # texts of a column that a description lists one by one
 
-
-STATUSES = ("A", "E", "U", "O")
-"""What a figure is, by the codes of SDMX for all domains; see `statuses_of`."""
 
 # The keys of what columns of figures are, and of what columns of words say, in other languages.
 _MEANINGS: Mapping[Role, str] = {
@@ -101,55 +100,6 @@ _SAID = {
 
 
 @dataclass(frozen=True)
-class Imprint:
-    """What only people know of a publication, for the fields of catalogues; all may be left out.
-
-    title      of the publication; the name of the release's folder if left out
-    publisher  who publishes it
-    license    web address of the licence
-    agency     the identifier under which a statistical agency maintains its SDMX structures
-    period     when the records are of, for SDMX: 2026, 2026-Q1, 2026-03 or 2026-03-31
-    time       the attribute whose values are periods, for SDMX; tables without it, and totals over
-               all of its values, have `period`
-    records    what a record is called, in the plural and in the language of the texts: "households"
-
-    Raises `ReleaseError` for a text that no file can hold, and for a licence, an agency or a period
-    that cannot be one.
-    """
-
-    title: str = ""
-    publisher: str = ""
-    license: str = ""
-    agency: str = ""
-    period: str = ""
-    time: str = ""
-    records: str = ""
-
-    def __post_init__(self) -> None:
-        for name, text in vars(self).items():
-            if not is_text(text):
-                raise ReleaseError(
-                    f"The {name} must be a text that files can hold, got {shown_value(text)}."
-                )
-        address = urlsplit(self.license)
-        if self.license and not (address.scheme in ("http", "https") and address.netloc):
-            raise ReleaseError(
-                f"The licence must be a web address, got {self.license!r}; give one such as "
-                "https://creativecommons.org/licenses/by/4.0/."
-            )
-        if self.agency and any(safe_name(part) != part for part in self.agency.split(".")):
-            raise ReleaseError(
-                "The SDMX agency must be an identifier of letters, digits and underscores, parts "
-                f"of it divided by full stops, got {self.agency!r}; give one such as ESTAT."
-            )
-        if self.period and not frequency_of([self.period]):
-            raise ReleaseError(
-                f"The period must be one as SDMX writes them, got {self.period!r}; give one such "
-                "as 2026, 2026-Q1, 2026-03 or 2026-03-31."
-            )
-
-
-@dataclass(frozen=True)
 class ExportedTable:
     """A table of an export.
 
@@ -158,6 +108,7 @@ class ExportedTable:
     columns     of the file
     key         the names of the columns that no two rows have alike; empty if there are none
     path        of the CSV file within the export, "" if there is none
+    copied      the columns of that file: in other languages than English some have labels besides
     n_bytes, sha256   of that file
     note        what is known of all its errors together, as a sentence; "" for nothing
     """
@@ -168,6 +119,7 @@ class ExportedTable:
     key: tuple[str, ...]
     n_rows: int
     path: str = ""
+    copied: tuple[Column, ...] = ()
     n_bytes: int = 0
     sha256: str = ""
     note: str = ""
@@ -190,6 +142,7 @@ class Export:
     source   the folder of a release, or of combined or processed tables
     shares   what figures have shares of beside them, one of `crosstab.TOTALS`; "" for none
     with_status   whether the last column is the status of each figure
+    fewer_than   counts below this are printed as "fewer than …"; 0: none are
     language  of all texts but those of the codebook
     tables   of the export, from `read_tables` on
     """
@@ -200,6 +153,7 @@ class Export:
     shares: str = ""
     with_status: bool = False
     language: Language = ENGLISH
+    fewer_than: int = 0
     tables: list[ExportedTable] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -211,13 +165,25 @@ class Export:
             )
         if not self.language.is_english:
             self._refuse_what_is_not_translated()
+        if checked_limit(self.fewer_than):
+            self._check_small_counts()
+
+    def _check_small_counts(self) -> None:
+        if self.shares:
+            raise ReleaseError(
+                f"Shares would tell the counts that are printed as fewer than {self.fewer_than}; "
+                "ask for shares, or for these words."
+            )
+        if not any(count_records(*one).any() for one in self._part_and_item.values()):
+            raise ReleaseError(
+                "Sums, means, weighted counts and own counts with other coefficients than 0 and 1 "
+                f"are no counts of records, of which those below {self.fewer_than} could be "
+                "printed in words; leave the limit out."
+            )
 
     def _refuse_what_is_not_translated(self) -> None:
-        domain = self.results.domain
-        amounts = () if domain is None else domain.attributes
         whats = {
             "adaptive estimates": any(part.kind == "rounds" for part in self.results.readers),
-            "sums of amounts": any(isinstance(one.values, Amounts) for one in amounts),
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
             "panels": self._unit_in(ENGLISH) != self._spent.unit,
         }
@@ -248,13 +214,27 @@ class Export:
         if self._spent.exact:
             totals = language.joined([" × ".join(total) for total in self._spent.exact])
             noisy.append(language.text("only_exact", totals=totals))
+        if any(values.are_weights for values in self.amounts.values()):
+            noisy.append(language.text("noisy_weighted"))
+        if not all(values.are_weights for values in self.amounts.values()):
+            noisy.append(language.text("noisy_sums"))
         for part in self.results.readers:
             own = [*noisy, language.text("noise_size")]
             if part.is_smooth or part.is_biased:
                 key = "by_model" if part.is_smooth else "processed"
                 own = [language.text(key, label=label_in(language, part), **whom)]
             paragraphs |= dict.fromkeys([*own, language.text("noise_alone")])
-        return list(paragraphs)
+        return [*paragraphs, *self.words_for_small]
+
+    @property
+    def words_for_small(self) -> list[str]:
+        """What the words in the place of small counts mean, where there are any."""
+        if not self.fewer_than:
+            return []
+        said = [self.language.text("fewer_than_note", n=self.fewer_than)]
+        if not all(count_records(*one).all() for one in self._part_and_item.values()):
+            said.append(self.language.text("fewer_than_others"))
+        return [" ".join(said)]
 
     @property
     def replaces(self) -> bool:
@@ -318,12 +298,24 @@ class Export:
         return " ".join(map(self.language.text, keys))
 
     def title_of(self, table: ExportedTable) -> str:
-        """The title of a table in the language of the export."""
-        item = table.item
-        if self.language.is_english:
-            return item.title
-        title = " × ".join(map(self.head, item.attributes)) or self.language.text("total").lower()
+        """The title of a table, its attributes as the codebook calls them at length."""
+        item, titles = table.item, self.attribute_titles
+        title = " × ".join(self.head(titles.get(name, name)) for name in item.attributes)
+        title = title or self.language.text("total").lower()
+        title += f" ({self.note_of(item)})" if item.note else ""
         return title if item.level is None else f"{self.level(item.level)}: {title}"
+
+    def note_of(self, item: Item) -> str:
+        """What tells a table from another one of the same attributes; "" for nothing."""
+        return self.language.text(f"note_{item.note}") if item.note else ""
+
+    @cached_property
+    def amounts(self) -> Mapping[str, Amounts]:
+        """The attributes of amounts and weights in some table."""
+        amounts: dict[str, Amounts] = {}
+        for item in self.results.items:
+            amounts |= amounts_in(self.results.domain, item)
+        return amounts
 
     def level(self, name: str) -> str:
         """What a level of areas is called: the list of areas has no word for the one of all."""
@@ -341,8 +333,12 @@ class Export:
 
     def meaning_of(self, column: Column, table: ExportedTable) -> str:
         """What a column of a table is; in English as the release says it."""
-        if self.language.is_english:
+        if self.language.is_english or column.role == "shown":
             return column.meaning
+        if amounts := amounts_in(self.results.domain, table.item):
+            meaning = meaning_of_amounts(self.language, column.role, amounts, table.item)
+            if meaning:
+                return meaning
         if column.role == "value":
             is_processed = any(one.role in ("estimate", "model_error") for one in table.columns)
             return self.language.text("value_processed" if is_processed else "value_noisy")
@@ -369,6 +365,8 @@ class Export:
         """What a column of words says of a cell."""
         if self.language.is_english or not text:
             return text
+        if text == self.language.text("fewer_than", n=self.fewer_than):
+            return text
         if text in _SAID:
             return self.language.text(_SAID[text])
         (label,) = {label_in(self.language, part) for part in self.results.readers}
@@ -376,8 +374,11 @@ class Export:
 
     def label(self, attribute: str, text: str) -> str:
         """The label of a value, or of values together, in the language of the export."""
-        if self.results.domain is not None and attribute not in self._own_labels:
+        domain = self.results.domain
+        if domain is not None and attribute not in self._own_labels:
             return text  # areas and own counts are called what somebody calls them
+        if domain is not None and isinstance(values := domain[attribute].values, Amounts):
+            return label_of_amounts(self.language, values, text, self.records)
         return self.language.label(text, self._own_labels.get(attribute, ()))
 
     @cached_property
@@ -419,7 +420,8 @@ class Export:
         """What the tables are, as a sentence; in other languages than English in several."""
         if not self.language.is_english:
             return " ".join(self.noise_sentences)
-        return f"{self.results.figures}, {self.results.label}."
+        kind = f"{self.results.figures}, {self.results.label}."
+        return " ".join([kind, *self.words_for_small])
 
     @property
     def created(self) -> str:
@@ -440,12 +442,21 @@ class Export:
     def attribute_titles(self) -> Mapping[str, str]:
         """What the codebook calls attributes at length; their names where it does not."""
         titles = {name: name for name in self.attributes}
-        if self.results.domain is not None:  # processed tables hold no codebook
+        if self.results.domain is None:  # processed tables hold no codebook
+            titles |= self.manifest.get(TITLES, {})
+        else:
             titles |= {
                 attribute.name: attribute.label or attribute.name
                 for attribute in self.results.domain.attributes
             }
         return titles
+
+    @cached_property
+    def levels(self) -> Mapping[str, LevelGroups]:
+        """The levels among the attributes of the tables, with their groups."""
+        if self.results.domain is None:
+            return levels_in(self.manifest)
+        return levels_of_domain(self.results.domain, self.attributes)
 
     @cached_property
     def privacy(self) -> dict[str, Any]:
@@ -490,7 +501,7 @@ class Export:
 
     def rows(self, table: ExportedTable) -> pa.Table:
         """The cells of a table, its columns by their names in the export."""
-        rows = _as_written(self._exported(table.item))
+        rows = as_written(self._exported(table.item))
         return rows.rename_columns([column.name for column in table.columns])
 
     def frame(self, item: Item) -> "pd.DataFrame":
@@ -498,16 +509,23 @@ class Export:
         return frame_of(self._rows_of(item))
 
     def _rows_of(self, item: Item) -> pa.Table:
-        """The rows of a table as they are in the folder of results, perhaps with shares."""
-        if not self.shares:
-            return item.read()
-        return with_shares(*self._part_and_item[item.name], item.read(), self.shares)
+        """The rows of a table as in the folder of results, perhaps with shares or without small
+        counts.
+        """
+        rows = item.read()
+        if self.shares:
+            rows = with_shares(*self._part_and_item[item.name], rows, self.shares)
+        if self.fewer_than:
+            are_counts = count_records(*self._part_and_item[item.name])
+            if are_counts.any():
+                rows = with_small_counts(rows, are_counts, self.fewer_than, self.language)
+        return rows
 
     def _exported(self, item: Item) -> pa.Table:
         """The same with what the copies have besides."""
         rows = self._rows_of(item)
         if self.with_status:
-            status = statuses_of(self, rows)
+            status = statuses_of(rows)
             rows = rows.append_column(STATUS.field(status.type), status)
         return rows
 
@@ -522,7 +540,7 @@ class Export:
         rows = self._exported(item)
         schema = Schema.of(rows)
         columns = columns_of_table(schema, self.attribute_names, self.attribute_titles)
-        rows = _as_written(rows)
+        rows = as_written(rows)
         for index, column in enumerate(columns):
             if column.names_cells:
                 columns[index] = replace(column, texts=self._texts(rows, index))
@@ -538,126 +556,61 @@ class Export:
         if folder is None:
             return table
         path = f"tables/{item.name}.csv"
+        written, copied = rows, table.columns
+        if not self.language.is_english:
+            written, copied = self._translated(rows, columns)
         with (folder / path).open("wb") as file:
             writer = CsvWriter(
-                file, rows.column_names, decimals_of(rows), escape_formulas=self.escape_formulas
+                file,
+                written.column_names,
+                decimals_of(rows),
+                escape_formulas=self.escape_formulas,
             )
-            writer.write(rows if self.language.is_english else self._translated(rows, columns))
+            writer.write(written)
         with (folder / path).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         n_bytes = (folder / path).stat().st_size
-        return replace(table, path=path, n_bytes=n_bytes, sha256=digest)
+        return replace(table, path=path, copied=copied, n_bytes=n_bytes, sha256=digest)
 
-    def _translated(self, rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
-        """Rows as written; labels, words, and codes without labels in the export's language."""
+    def _translated(
+        self, rows: pa.Table, columns: Sequence[Column]
+    ) -> tuple[pa.Table, tuple[Column, ...]]:
+        """Rows as written, with labels and words in the export's language, and their columns.
+
+        Codes are the same in every language: those that are words, such as "18 to 24", have labels
+        beside them.
+        """
         labelled = {column.attribute for column in columns if column.role == "label"}
+        written: list[tuple[Column, Any]] = []
         for index, column in enumerate(columns):
-            is_code = column.role == "code" and column.attribute in labelled
-            if column.is_number or is_code or column.role == "status":
-                continue
             cells = rows.column(index).combine_chunks()
+            is_code = column.role == "code" and column.attribute in labelled
+            if column.is_number or is_code or column.role in ("status", "flag"):
+                written.append((column, cells))
+                continue
+            said = cells.dictionary.to_pylist()
             texts = [
                 self.label(column.attribute, text) if column.names_cells else self.said(text)
-                for text in cells.dictionary.to_pylist()
+                for text in said
             ]
-            cells = pa.DictionaryArray.from_arrays(cells.indices, pa.array(texts, pa.string()))
-            rows = rows.set_column(index, column.name, cells)
-        return rows
+            named = pa.DictionaryArray.from_arrays(cells.indices, pa.array(texts, pa.string()))
+            if column.role == "code":
+                written.append((column, cells))
+                if texts == said:
+                    continue
+                column = replace(column, name=f"{column.name}_label", role="label")
+                column = replace(column, texts=self._different(texts))
+            written.append((column, named))
+        names = [column.name for column, _ in written]
+        return pa.table([cells for _, cells in written], names), tuple(one for one, _ in written)
 
     def _texts(self, rows: pa.Table, index: int) -> tuple[str, ...]:
-        texts = rows.column(index).unique().cast(pa.string()).to_pylist()
+        return self._different(rows.column(index).unique().cast(pa.string()).to_pylist())
+
+    def _different(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Texts as they are in files, each once."""
+        texts = dict.fromkeys(texts)
         return tuple(map(without_formula, texts)) if self.escape_formulas else tuple(texts)
-
-
-def _as_written(rows: pa.Table) -> pa.Table:
-    """Rows in which every column is float64, or a text by a dictionary."""
-    for index, stored in enumerate(rows.schema):
-        column = rows.column(index)
-        if pa.types.is_boolean(stored.type):
-            column = pc.if_else(column, "yes", "no").dictionary_encode()
-        elif pa.types.is_string(stored.type):
-            column = column.dictionary_encode()
-        elif pa.types.is_integer(stored.type):
-            column = column.cast(pa.float64())
-        else:
-            continue
-        rows = rows.set_column(index, stored.with_type(column.type), column)
-    return rows.combine_chunks().unify_dictionaries()
-
-
-def decimals_of(rows: pa.Table) -> int:
-    """How many decimals the numbers of a table have as CSV, as in a release's own files."""
-    schema = Schema.of(rows)
-    numbers = [np.asarray(rows[one.name]) for one in schema.columns if one.is_number]
-    largest = max(np.max(np.abs(one), where=~np.isnan(one), initial=0.0) for one in numbers)
-    errors = np.asarray(rows[schema.error_and_count[0]])
-    # Without unbiased figures beside it, a model may be sure of a cell.
-    by_model = schema.is_smooth and not schema.has_unbiased
-    if schema.has("error"):
-        errors = np.asarray(rows[schema.name("error")])
-    if schema.has("share_error"):
-        errors = np.append(errors, np.asarray(rows[schema.name("share_error")]))
-    if by_model:
-        return csv_decimals(max(errors.min(), LEAST_ERROR), largest)
-    if np.all(errors == 0) and all(np.array_equal(one, np.rint(one)) for one in numbers):
-        return 0  # exact totals
-    errors = errors[errors > 0]  # 0 in empty areas, and none where no mean is told
-    return csv_decimals(errors.min() if errors.size else 1.0, largest)
-
-
-NUMBER = "number"
-"""The unit of figures that have none."""
-
-
-def units_of(export: Export, table: ExportedTable, rows: pa.Table) -> tuple[np.ndarray, list[str]]:
-    """The unit of each row's figure, as its place in a list of units, int32, and that list.
-
-    Amounts have theirs in the rows of sums, and records in the others.
-    """
-    (value,) = (one for one in Schema.of(rows).columns if one.role == "value")
-    domain = export.results.domain
-    attributes = () if domain is None else domain.attributes
-    amounts = {
-        one.name: one.values
-        for one in attributes
-        if one.name in table.attributes and isinstance(one.values, Amounts)
-    }
-    is_weighted = any(values.are_weights for values in amounts.values())
-    units = [value.unit or (RECORDS if amounts and not is_weighted else NUMBER)]
-    places = np.zeros(rows.num_rows, dtype=np.int32)
-    for name, values in amounts.items():
-        if values.are_weights:
-            continue
-        units.append(values.unit or NUMBER)
-        (column,) = (one for one in table.columns if one.attribute == name and one.role == "code")
-        is_sum = pc.equal(rows[column.name].cast(pa.string()), values.sum_label)
-        places[np.asarray(is_sum)] = len(units) - 1
-    return places, units
-
-
-def statuses_of(export: Export, rows: pa.Table) -> pa.DictionaryArray:
-    """What each figure is, by a code of `STATUSES`.
-
-    A where it is exact: 0 in empty areas, and what is public where neighbours replace records
-    (by a model, where the noisy count beside it is exact); U
-    where it is not publishable: its CV is above 20 %, or it is not above 0; O where there is none,
-    and E elsewhere, because it holds noise.
-    """
-    schema = Schema.of(rows)
-    names = schema.name("value"), *schema.error_and_count
-    values, errors, counts = (np.asarray(rows[name], dtype=float) for name in names)
-    is_exact = (errors == 0) & (values == counts)
-    if schema.is_smooth:
-        noise = np.asarray(rows[schema.name("error")]) if schema.has("error") else np.nan
-        is_exact &= noise == 0
-    is_unsure = ~np.isnan(errors) & ~are_publishable_as_estimated(errors, counts, CV_LIMIT)
-    codes = list(STATUSES)
-    places = np.select(
-        [np.isnan(values), is_exact, is_unsure],
-        [codes.index("O"), codes.index("A"), codes.index("U")],
-        codes.index("E"),
-    )
-    return pa.DictionaryArray.from_arrays(places.astype(np.int32), pa.array(codes))
 
 
 def _key(rows: pa.Table, columns: Sequence[Column]) -> tuple[str, ...]:

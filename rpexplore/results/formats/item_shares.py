@@ -13,18 +13,20 @@ from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import Column
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.mechanism.reconstruction import sums_of
 from rpexplore.releases.items import Item, Marginal, PartReader
 from rpexplore.releases.table_cells import MEANS_FOLDER
-from rpexplore.results.area_results import AreaResults
+from rpexplore.results.area_results import AreaResults, AreaTables
 from rpexplore.results.formats.crosstab import across_of_item
-from rpexplore.results.shares import SHARE, SHARE_ERROR, shares_of_marginal
+from rpexplore.results.shares import SHARE, SHARE_ERROR, answers_of, shares_of_marginal
 from rpexplore.workload.table_text import QueryMatrix
 
 
 def with_shares(part: PartReader, item: Item, rows: pa.Table, of: str) -> pa.Table:
     """The rows of a table, with the share of each figure and its error behind the figures.
 
-    In areas shares are of the totals of each area. Own counts and means have none.
+    In areas shares are of the totals of each area; sums have those of their groups in the sum of
+    all. Own counts and means have none.
 
     of: one of `TOTALS`; rows and columns are those of the crosstab of the table
     """
@@ -53,21 +55,36 @@ def _shares(part: Any, item: Item, summed: Sequence[str]) -> tuple[np.ndarray, n
     """Of each row of a table, in per cent; NaN where not known."""
     empty = np.full(item.n_rows, np.nan)
     names = list(item.attributes)
-    if not summed:
+    amounts = {} if part.domain is None else {
+        one.name: one.values
+        for one in part.domain.attributes
+        if one.name in names and isinstance(one.values, Amounts)
+    }  # fmt: skip
+    # A sum and a number of records add up to nothing; parts of sums may be more than all below 0.
+    summed = [name for name in summed if name not in amounts]
+    if not summed or any(values.minimum < 0 for values in amounts.values()):
         return empty, empty
     if item.level is not None:
         areas = part if isinstance(part, AreaResults) else AreaResults(part.area_tables())
         number = areas.tree.levels.index(item.level)
         results = areas.side_by_side(number, areas.tree.level_slice(number))
-        queries: Sequence[QueryMatrix | None] = [None] * len(names)
         domain = areas.domain
+        queries: Sequence[QueryMatrix | None] = [sums_of(domain, domain.position(name))
+                                                 for name in names]  # fmt: skip
+        unbiased = AreaResults(areas.release).side_by_side(number, areas.tree.level_slice(number))
     else:
-        results, domain = part, part.domain
+        results, domain, unbiased = part, part.domain, None
         queries = [None] * len(names)
         if results.has_sums:
             queries = results.queries[results.table_names.index(item.attributes)]
     if not results.has_sums:
         own = names if item.level is None else [results.axis, *names]
+        if (
+            unbiased is not None
+            and unbiased.has_sums
+            and not results.has_counts([name for name in own if name not in summed])
+        ):
+            return _shares_of_summed_cells(results, unbiased, names, summed)
         return _biased_shares(results, item, own, summed)
     counted, base = {}, {}
     for name, query in zip(names, queries, strict=True):
@@ -77,7 +94,7 @@ def _shares(part: Any, item: Item, summed: Sequence[str]) -> tuple[np.ndarray, n
         if query is not None:
             matrix = sparse.csr_array(query.of(np.eye(size), 0))
         counted[index] = base[index] = matrix
-        if name in summed and not isinstance(domain.attributes[index].values, Amounts):
+        if name in summed:
             base[index] = sparse.csr_array(np.ones((1, size)))
     axes = [sorted(counted).index(domain.position(name)) for name in names]
 
@@ -88,6 +105,34 @@ def _shares(part: Any, item: Item, summed: Sequence[str]) -> tuple[np.ndarray, n
     parts = [of_marginal(one) for one in results.marginals(names)]
     shares, errors = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return shares, errors
+
+
+def _shares_of_summed_cells(
+    results: Any, unbiased: AreaTables, names: Sequence[str], summed: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of whole counts of areas, whose totals are sums of their cells where no table has these.
+
+    Without errors. Whether a total is publishable tells the unbiased one that it was made of.
+    """
+    own = [results.axis, *names]
+    cells = ReleasedCells.of(results.table(own), own)
+    axes = tuple(1 + place for place, name in enumerate(names) if name in summed)
+    bases = cells.value.sum(axis=axes, keepdims=True)
+    domain = unbiased.results.domain
+    totals: dict[int, Any] = {}
+    for name in names:
+        size = domain[name].size
+        row = np.ones((1, size)) if name in summed else sparse.eye_array(size)
+        totals[domain.position(name)] = sparse.csr_array(row)
+    order = [sorted(totals).index(domain.position(name)) for name in names]
+    are_large = []
+    for one in unbiased.marginals(names):
+        counts = answers_of(one.values, one.noise, totals).transpose(order)
+        errors = np.sqrt(np.maximum(one.noise.covariances(totals, totals), 0.0)).transpose(order)
+        are_large.append(are_publishable_as_estimated(errors, counts, CV_LIMIT))
+    is_large = np.stack(are_large) & (bases > 0)
+    shares = np.where(is_large, 100 * cells.value / np.where(bases > 0, bases, 1), np.nan)
+    return shares.ravel(), np.full(shares.size, np.nan)
 
 
 def _biased_shares(

@@ -18,10 +18,14 @@ from rpexplore.domain.result_schema import (
     IMPOSSIBLE_NOTE,
     INTERVAL_MEANING,
     KNOWN_NOTE,
+    MEANS,
     PROCESSED_VALUE,
     RELEASED,
     STANDARD_ERROR_MEANING,
+    SUMS_MEANING,
     UNBIASED_VALUE,
+    WEIGHTED_MEANING,
+    WEIGHTED_SUMS_MEANING,
 )
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import ReleaseError
@@ -168,6 +172,12 @@ _OF_COLUMNS: Mapping[str, str] = {
     "estimate_meaning": UNBIASED_VALUE.meaning,
     "error_meaning": STANDARD_ERROR_MEANING,
     "interval_meaning": INTERVAL_MEANING,
+    "sums_meaning": SUMS_MEANING.strip(),
+    "weighted_meaning": WEIGHTED_MEANING.strip(),
+    "weighted_sums_meaning": WEIGHTED_SUMS_MEANING.strip(),
+    "mean_meaning": MEANS[0].meaning,
+    "mean_error_meaning": MEANS[1].meaning,
+    "mean_interval_meaning": MEANS[2].meaning,
     "impossible": IMPOSSIBLE_NOTE,
     "empty_area": EMPTY_NOTE,
     "known": KNOWN_NOTE,

@@ -22,7 +22,9 @@ from rpexplore.errors import ReleaseError
 from rpexplore.releases.atomic_folder import check_room, new_folder
 from rpexplore.releases.table_cells import BYTES_PER_CELL
 from rpexplore.results.formats import writers
-from rpexplore.results.formats.export import Export, Format, Imprint
+from rpexplore.results.formats.amount_texts import clamping_sentences
+from rpexplore.results.formats.export import Export, Format
+from rpexplore.results.formats.imprint import Imprint
 from rpexplore.results.formats.languages import ENGLISH, Language
 from rpexplore.results.formats.writers import DEFAULT
 
@@ -56,6 +58,7 @@ def publish(
     imprint: Imprint = _NO_IMPRINT,
     shares: str = "",
     language: str = "en",
+    fewer_than: int = 0,
     escape_formulas: bool = False,
     on_progress: Progress = no_progress,
 ) -> Published:
@@ -70,6 +73,8 @@ def publish(
         shares: Whether figures have shares in per cent beside them, or crosstabs show shares: of
             the total of their "row" or "column" in the crosstab of the table, or of the "total".
         language: Of all texts but those of the codebook: "en", "de", "fr" or "es".
+        fewer_than: Counts below this number are printed as "fewer than …", with empty figures in
+            files of data: a way of presentation, which protects nobody. 0 for none.
         escape_formulas: Whether no text in CSV files begins as formulas of spreadsheets do; codes
             of SDMX, in which no apostrophe may be, have an underscore in front then.
 
@@ -78,8 +83,9 @@ def publish(
 
     Raises:
         ReleaseError: If the folder holds no tables, or a file of it was changed; if there is no
-            such format, or a format cannot hold the tables, or is not in the language; if `output`
-            cannot be written.
+            such format, or a format cannot hold the tables, or is not in the language; if there are
+            no counts of records to print in words, or shares would tell them; if `output` cannot be
+            written.
     """
     chosen = list(dict.fromkeys(formats))
     unknown = [name for name in chosen if name not in FORMATS]
@@ -104,6 +110,7 @@ def publish(
         shares,
         with_status="csvw" in chosen,
         language=said,
+        fewer_than=fewer_than,
     )
     with_copies = not all(FORMATS[name].has_files_of_its_own for name in chosen)
     n_cells = sum(item.n_rows for item in export.results.items)
@@ -136,11 +143,19 @@ def published_zip(
     formats: Sequence[str],
     imprint: Imprint = _NO_IMPRINT,
     language: str = ENGLISH.code,
+    fewer_than: int = 0,
 ) -> bytes:
     """The folder that `publish` writes, as a zip file, for a download."""
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "tables"
-        published = publish(release, folder, formats=formats, imprint=imprint, language=language)
+        published = publish(
+            release,
+            folder,
+            formats=formats,
+            imprint=imprint,
+            language=language,
+            fewer_than=fewer_than,
+        )
         return zip_of({name: (folder / name).read_bytes() for name in published.files})
 
 
@@ -153,8 +168,9 @@ def _write_translated_readme(export: Export, folder: Path, formats: Sequence[str
         markdown_text(export.guarantee),
         "\n".join(files),
         export.adding_up,
+        clamping_sentences(export.language, export.amounts),
     ]
-    text = "\n\n".join(paragraphs)
+    text = "\n\n".join(filter(None, paragraphs))
     (folder / README).write_text(f"{text}\n", encoding="utf-8", newline="\n")
 
 

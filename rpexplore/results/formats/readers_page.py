@@ -20,6 +20,7 @@ from rpexplore.domain.readings import FLAGS
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.domain.survey import Sampling
 from rpexplore.errors import ReleaseError
+from rpexplore.results.formats.amount_texts import amounts_in
 from rpexplore.results.formats.crosstab import (
     Crosstab,
     crosstab_of_item,
@@ -27,8 +28,10 @@ from rpexplore.results.formats.crosstab import (
     has_sides,
 )
 from rpexplore.results.formats.crosstab_html import CSS, html_of, legend
-from rpexplore.results.formats.export import Export, Imprint
+from rpexplore.results.formats.export import Export
+from rpexplore.results.formats.imprint import Imprint
 from rpexplore.results.formats.item_shares import with_shares
+from rpexplore.results.formats.small_counts import marked_crosstab
 from rpexplore.results.publication import Publication, sampling_of
 
 MOST_TABLES = 1000
@@ -146,9 +149,10 @@ def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, 
         for item in part.items:
             names = [_title_of(name, export) for name in item.attributes]
             level = "" if item.level is None else export.level(item.level)
-            details = ", ".join(text for text in (level, item.note) if text)
+            details = ", ".join(text for text in (level, export.note_of(item)) if text)
             details = f" ({details})" if details else ""
-            noun = "figures" if item.note or part.kind == "counts" else "records"
+            are_sums = bool(amounts_in(part.domain, item))
+            noun = "figures" if item.note or are_sums or part.kind == "counts" else "records"
             heading = _about(export, f"{noun}_in_all")
             if names:
                 heading = _about(export, f"{noun}_by", names=export.language.joined(names))
@@ -156,6 +160,8 @@ def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, 
             if export.shares and not has_sides(part, item):
                 rows = with_shares(part, item, item.read(), export.shares)
                 table = crosstab_of_rows(frame_of(rows)).with_sampling(sampling)
+            if export.fewer_than:
+                table = marked_crosstab(table, part, item, export.fewer_than)
             if table.unit:
                 details += f", {export.language.text(f'per_cent_of_{export.shares}')}"
             title = " × ".join(names) or export.language.text("total")

@@ -7,10 +7,11 @@ the description of the dataflow.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 from xml.etree import ElementTree
 
-from rpexplore.results.formats.export import STATUSES
 from rpexplore.results.formats.export_columns import Column
+from rpexplore.results.formats.export_figures import STATUSES
 from rpexplore.results.formats.languages import Language
 
 VERSION = "1.0.0"
@@ -29,20 +30,24 @@ _URN = "urn:sdmx:org.sdmx.infomodel"
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 
 
+Code: TypeAlias = tuple[str, str, str]
+"""Code, label ("" for none) and attribute of a value or group: a level is an attribute here."""
+
+
 @dataclass(frozen=True)
 class Dimension:
-    """An attribute as a dimension.
+    """An attribute as a dimension, its levels with it.
 
-    codes    code and label of each value or group -> its identifier in the code list
+    codes    each value or group -> its identifier in the code list
     parents  identifier -> that of the group that it lies directly within, of those that lie in one
-    label    from a label of the tables to that in the language of the message
+    label    from an attribute and a label of the tables to that in the language of the message
     """
 
     id: str
     name: str
-    codes: Mapping[tuple[str, str], str]
+    codes: Mapping[Code, str]
     parents: Mapping[str, str]
-    label: Callable[[str], str]
+    label: Callable[[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -124,10 +129,12 @@ class _Message:
         codelists = _add(structures, "str:Codelists")
         for dimension in cube.dimensions:
             codes = [(TOTAL, self._text("total"), "", "")]
-            for (code, label), identifier in dimension.codes.items():
+            for (code, label, attribute), identifier in dimension.codes.items():
                 stated = code if label and code != identifier else ""
                 parent = dimension.parents.get(identifier, "")
-                codes.append((identifier, dimension.label(label or code), stated, parent))
+                codes.append(
+                    (identifier, dimension.label(attribute, label or code), stated, parent)
+                )
             self._add_codelist(codelists, dimension.id, dimension.name, codes)
         listed = cube.flags
         if cube.frequency:

@@ -43,6 +43,56 @@ def test_shares_of_cumulative_rows_are_of_single_values_in_all(sources):
     assert row["share_standard_error"] == pytest.approx(expected["standard_error"].iloc[0])
 
 
+def test_groups_have_shares_of_a_sum_also_in_areas_and_best_guesses_without_totals(tmp_path):
+    income = rp.Attribute("income", rp.Amounts(0, 9, unit="EUR"))
+    sex = rp.Attribute("sex", rp.Categories(("f", "m")))
+    tree = rp.AreaTree.from_columns({"region": ["N", "S"]})
+    domain = rp.Domain((sex, income))
+    tables = rp.Workload.of(domain, [("sex",), ("sex", "income")])
+    in_areas = rp.AreaWorkload.of_levels(tree, {"region": tables})
+    request = rp.Request(tables=tables, areas=in_areas, budget=rp.Budget(rho=10))
+    rng = np.random.default_rng(3)
+    records = pd.DataFrame({"sex": rng.choice(["f", "m"], 600), "income": rng.integers(0, 9, 600)})
+    records["region"] = rng.choice(["N", "S"], 600)
+    rp.release(rp.plan(request), records, tmp_path / "r", name="x", ledger=tmp_path / "ledger")
+    release = rp.load_results(tmp_path / "r")
+    of_total = {}
+    for part in load_any_results(tmp_path / "r").readers:
+        item = next(one for one in part.items if "income" in one.attributes)
+        for of in ("row", "column", "total"):
+            table = frame_of(with_shares(part, item, item.read(), of))
+            if of == "row":  # a sum and a number of records add up to nothing
+                assert table["share"].isna().all()
+                continue
+            by = [name for name in ("region", "income") if name in table]
+            totals = table.groupby(by)["value"].transform("sum")
+            np.testing.assert_allclose(table["share"], 100 * table["value"] / totals, rtol=1e-9)
+        of_total[part.kind] = table
+    one, other, both = (
+        release.answer(where={"income": "sum", **where})
+        for where in ({"sex": "f"}, {"sex": "m"}, {})
+    )
+    # var(f + m) = var f + var m + 2 cov(f, m) gives the covariance of a part and the whole.
+    square = both.standard_error**2
+    covariance = (square + one.standard_error**2 - other.standard_error**2) / 2
+    share = one.value / both.value
+    error = (one.standard_error**2 - 2 * share * covariance + share**2 * square) ** 0.5 / both.value
+    row = of_total["tables"].iloc[0]
+    assert (row["sex"], row["income"]) == ("f", "sum (EUR)")
+    of_sex = rp.shares(release, {"income": "sum", "sex": "f"})
+    assert of_sex["value"].item() == pytest.approx(100 * share)
+    assert of_sex["standard_error"].item() == pytest.approx(100 * error)
+    assert row["share_standard_error"] == pytest.approx(100 * error)
+
+    rp.area_guesses(load_any_results(tmp_path / "r").area_tables(), tmp_path / "g")
+    (part,) = load_any_results(tmp_path / "g").readers
+    (item,) = part.items
+    table = frame_of(with_shares(part, item, item.read(), "total"))
+    totals = table.groupby("region")["value"].transform("sum")
+    np.testing.assert_allclose(table["share"], 100 * table["value"] / totals)
+    assert SHARES[1] not in table
+
+
 @pytest.mark.parametrize(
     "kind",
     [

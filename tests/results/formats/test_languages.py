@@ -90,7 +90,7 @@ def german(sources, tmp_path_factory):
 @pytest.mark.parametrize(
     "kinds",
     [
-        ("released", "areas", "own counts"),
+        ("released", "areas", "own counts", "amounts"),
         pytest.param(("whole", "smooth", "guesses"), marks=pytest.mark.nightly),
     ],
     ids=["released", "processed"],
@@ -103,7 +103,9 @@ def test_nothing_is_left_in_english(german, kinds):
         book = openpyxl.load_workbook(folder / "crosstabs.xlsx")
         cells = (cell.value for sheet in book for row in sheet.iter_rows() for cell in row)
         texts += [text for text in cells if isinstance(text, str)]
-        texts += [path.read_text("utf-8") for path in (folder / "px").iterdir()]
+        for path in (folder / "px").iterdir():  # codes are the same in every language
+            lines = path.read_text("utf-8").splitlines()
+            texts += [line for line in lines if not line.startswith("CODES(")]
         structure = ElementTree.parse(folder / "sdmx/structure.xml").getroot()
         named = [one for one in structure.iter() if one.tag.endswith(("}Name", "}Description"))]
         assert {one.get("{http://www.w3.org/XML/1998/namespace}lang") for one in named} == {"de"}
@@ -143,7 +145,7 @@ def test_words_that_stand_for_all_are_translated(german):
     assert "all</th>" in pages["own counts"]  # as somebody called a count
 
 
-def test_labels_that_are_made_are_translated_in_files_of_csvw(tmp_path):
+def test_codes_are_the_same_in_every_language_and_labels_are_translated_beside_them(tmp_path):
     status = rp.Attribute("status", rp.Categories(("1", "2", "3"), ("single", "wed", "other")))
     workload = rp.Workload.of(rp.Domain((status,)), [("status",)])
     plan = rp.plan(
@@ -153,11 +155,44 @@ def test_labels_that_are_made_are_translated_in_files_of_csvw(tmp_path):
     )
     records = pd.DataFrame({"status": ["1", "2", "3"] * 5})
     rp.release(plan, records, tmp_path / "out", name="made up", ledger=tmp_path / "ledger")
-    publish(tmp_path / "out", tmp_path / "de", formats=["csvw"], language="de")
-    (path,) = (tmp_path / "de/tables").glob("*.csv")
-    frame = pd.read_csv(path, dtype=str)
-    assert {"single bis wed", "other"} <= {*frame["status"]}
+    for language in ("en", "de"):
+        publish(tmp_path / "out", tmp_path / language, formats=["csvw"], language=language)
+    german, english = (
+        pd.read_csv(next((tmp_path / language / "tables").glob("*.csv")), dtype=str)
+        for language in ("de", "en")
+    )
+    pd.testing.assert_frame_equal(german[english.columns], english)
+    assert [*german.columns][:2] == ["status", "status_label"]
+    labels = dict(zip(german["status"], german["status_label"], strict=True))
+    assert labels["single to wed"] == "single bis wed"
+    assert labels["other"] == "other"
     assert CSVW(str(tmp_path / "de/csv-metadata.json"), validate=True).is_valid
+
+
+def test_sums_and_means_are_said_in_the_language_with_their_limits(german):
+    folder = german("amounts")
+    for end, label, meaning in (
+        ("income", "Summe (EUR)", "Die verrauschte Summe der Beträge"),
+        ("income_means", "Mittelwert (EUR)", "Der Mittelwert: die verrauschte Summe"),
+    ):
+        (path,) = (folder / "tables").glob(f"*_{end}.csv")
+        assert pd.read_csv(path)["income_label"].iloc[0] == label
+        (px,) = (folder / "px").glob(f"*_{end}.px")
+        keywords = parse(str(px), encoding="utf-8")["METADATA"]
+        assert keywords["VALUES(income)"][0] == label
+        (said,) = keywords["VALUENOTE(Kennzahl,Wert)"]
+        assert said.startswith(meaning)
+        assert said.endswith("Beträge unter 0 EUR zählen als 0, solche über 9 EUR als 9.")
+    assert "solche über 9 EUR als 9." in (folder / "README.md").read_text("utf-8")
+
+
+def test_words_for_yes_and_no_are_codes(german):
+    (path,) = (german("own counts") / "tables").glob("*.csv")
+    assert set(pd.read_csv(path)["met"]) <= {"yes", "no"}
+    described = json.loads((german("own counts") / "csv-metadata.json").read_text("utf-8"))
+    columns = described["tables"][0]["tableSchema"]["columns"]
+    meanings = {column["name"]: column.get("dc:description", "") for column in columns}
+    assert meanings["met"].endswith("yes (ja) oder no (nein).")
 
 
 def test_px_files_say_their_language_and_the_same_figures(german, exports):
@@ -182,7 +217,6 @@ def test_what_is_not_translated_is_refused(sources, tmp_path):
     for kind, formats, language, words in (
         ("released", ["html", "dcat"], "de", "The format 'dcat' is in English only"),
         ("adaptive", ["html"], "fr", "adaptive estimates are in English only"),
-        ("amounts", ["px"], "es", "sums of amounts are in English only"),
         ("released", ["html"], "xx", "Exports have no language 'xx'; choose en"),
     ):
         with pytest.raises(ReleaseError, match=words):

@@ -9,6 +9,8 @@ from rpexplore.domain.result_schema import Schema
 from rpexplore.domain.values import ImpossibleCombination
 from rpexplore.results.formats.publishing import publish
 
+SEX = rp.Attribute("sex", rp.Categories(("f", "m"), ("women", "men")))
+
 
 def parsed(path):
     """Keywords, and a frame of all cells, one row a figure."""
@@ -51,6 +53,7 @@ def test_variables_are_those_of_the_codebook(tmp_path):
     publish(tmp_path / "released", tmp_path / "out", formats=["px"], imprint=imprint)
 
     keywords, cells = parsed(next((tmp_path / "out/px").glob("*_when_sex.px")))
+    assert keywords["TITLE"] == ["Atlas: Period × sex"]
     assert keywords["STUB"] == ["Period", "sex"]
     assert keywords["VARIABLECODE(Period)"] == ["when"]
     assert keywords["CODES(Period)"] == ["2025-Q3", "2025-Q4", "2026-Q1"]
@@ -79,3 +82,27 @@ def test_levels_of_areas_are_one_variable(exports):
     assert keywords["STUB"][0] == "region/town"
     assert keywords["CODES(region/town)"] == ["N/1", "N/2", "S/1"]
     assert keywords["VALUES(region/town)"] == ["Aa", "Bb", "Cc"]
+
+
+def test_the_period_is_that_of_figures_of_all_times_together(tmp_path):
+    domain = rp.Domain((rp.Attribute("year", rp.Integers(2024, 2026)), SEX))
+    workload = rp.Workload.of(domain, [("sex",), ("year",)])
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=10))
+    records = pd.DataFrame({"year": [2024, 2025, 2026], "sex": ["f", "m", "f"]})
+    rp.release(plan, records, tmp_path / "r", name="x", ledger=tmp_path / "ledger")
+    for words, imprint in (
+        ("'2026' is one of the values of 'year'", rp.Imprint(time="year", period="2026")),
+        ("must be periods of one length", rp.Imprint(time="sex")),
+        ("'town' is in no table", rp.Imprint(time="town")),
+    ):
+        for name in ("px", "jsonstat", "csvw", "sdmx"):
+            with pytest.raises(rp.RpexploreError, match=words):
+                publish(tmp_path / "r", tmp_path / "no", formats=[name], imprint=imprint)
+    imprint = rp.Imprint(time="year", period="2027")
+    publish(tmp_path / "r", tmp_path / "out", formats=["px"], imprint=imprint)
+    of_sex, of_year = (
+        parsed(next((tmp_path / "out/px").glob(f"*_{name}.px")))[0] for name in ("sex", "year")
+    )
+    assert of_sex["REFPERIOD(value)"] == ["2027"]
+    assert "REFPERIOD(value)" not in of_year
+    assert of_year["TIMEVAL(year)"] == ["2024", "2025", "2026"]

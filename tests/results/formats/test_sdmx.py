@@ -8,6 +8,7 @@ import pytest
 from pysdmx.io import get_datasets, read_sdmx
 
 import rpexplore as rp
+from rpexplore.domain.levels import Level
 from rpexplore.domain.result_schema import IMPOSSIBLE_NOTE, Schema
 from rpexplore.results.formats.publishing import publish
 from rpexplore.results.formats.writers.sdmx import identifiers
@@ -133,6 +134,66 @@ def test_groups_are_parents_and_the_whole_of_an_attribute_has_one_code(tmp_path)
         data = pd.read_csv(file, dtype=str)
         totals = data[(data["NACE"] == "_T") & (data["S"] == "_T")]
         assert totals["OBS_VALUE"].astype(float).round().tolist() == [3] * ("s" not in file.stem)
+
+
+def test_levels_are_codes_of_their_attribute_with_the_right_parents(tmp_path):
+    nace = rp.Attribute(
+        "nace",
+        rp.Categories(("A01", "A02", "B05", "C"), ("Crops", "Forestry", "Coal", "Making")),
+        "Activity",
+        levels=(
+            Level("GROUPS", ("A", "A", "B", "C")),  # C is a value, too
+            Level("mines", ("no", "no", "yes", "no")),  # B is all of yes
+        ),
+    )
+    age = rp.Attribute(
+        "age",
+        rp.Integers(0, 19),
+        levels=(
+            Level("ten", ("0-9",) * 10 + ("10-19",) * 10),
+            Level("adult", ("0-17",) * 18 + ("18+",) * 2),
+        ),
+    )
+    tables = [
+        ("nace",), ("nace@GROUPS", "age@ten"), ("nace@mines",), ("age@adult",), ("age",),
+    ]  # fmt: skip
+    domain = rp.Domain((nace, age))
+    plan = rp.plan(
+        rp.Request(tables=rp.Workload.of(domain.with_levels, tables), budget=rp.Budget(rho="1e6"))
+    )
+    records = pd.DataFrame({"nace": ["A01", "A02", "B05", "C"], "age": [3, 9, 17, 18]})
+    release = rp.release(plan, records, tmp_path / "r", name="x", ledger=tmp_path / "ledger")
+    rp.postprocess(release, tmp_path / "w", method="nonnegative", rounded=True)
+    for kind in ("r", "w"):  # the second has no codebook
+        publish(tmp_path / kind, tmp_path / f"of {kind}", formats=["sdmx"])
+        folder = tmp_path / f"of {kind}/sdmx"
+        structure = read_sdmx(folder / "structure.xml", validate=True)
+        lists = {one.id: one for one in structure.get_codelists()}
+        assert lists["CL_NACE"].name == "Activity"
+        assert not {one for one in lists if "GROUPS" in one or "ADULT" in one}
+        text = (folder / "structure.xml").read_text("utf-8")
+        of_list = re.findall(r'<str:Codelist id="CL_(NACE|AGE)".*?</str:Codelist>', text, re.S)
+        assert of_list == ["NACE", "AGE"]
+        parents = dict(
+            re.findall(r'id="([\w-]+)">(?:(?!</str:Code>).)*?<str:Parent>([\w-]+)<', text, re.S)
+        )
+        codes = ("A01", "A02", "B05", "A", "B", "no", "yes")
+        assert {code: parents.get(code) for code in codes} == {
+            "A01": "A", "A02": "A", "B05": "B", "A": "no", "B": "yes", "no": None, "yes": None,
+        }  # fmt: skip
+        assert (parents["C"], parents["C_2"]) == ("C_2", "no")  # the value, and the group of it
+        # 10-19 lies in neither of 0-17 and 18+, and 17 in the smaller of its groups.
+        codes = ("3", "17", "19", "G_0-9", "G_10-19", "G_0-17", "GE_18")
+        assert {code: parents.get(code) for code in codes} == {
+            "3": "G_0-9", "17": "G_10-19", "19": "GE_18",
+            "G_0-9": "G_0-17", "G_10-19": None, "G_0-17": None, "GE_18": "G_10-19",
+        }  # fmt: skip
+        (path,) = folder.glob("*groups*.csv")
+        (dataset,) = get_datasets(path, folder / "structure.xml", validate=True)
+        counts = dataset.data.set_index(["NACE", "AGE"])["OBS_VALUE"].astype(float).round()
+        assert counts[counts > 0].to_dict() == {
+            ("A", "G_0-9"): 2, ("B", "G_10-19"): 1, ("C_2", "G_10-19"): 1,
+        }  # fmt: skip
 
 
 @pytest.mark.parametrize(

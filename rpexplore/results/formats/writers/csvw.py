@@ -9,21 +9,20 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rpexplore.results.formats.export import (
-    Export,
-    ExportedTable,
-    Format,
-    decimals_of,
-    units_of,
-)
+from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_columns import Column, frequency_of
+from rpexplore.results.formats.export_figures import decimals_of, units_of
+from rpexplore.results.formats.row_values import frequency_of_times, period_of
 
 FILE = "csv-metadata.json"
 _SDMX = "http://purl.org/linked-data/sdmx/2009"  # its words as linked data
 
 
 def write_csvw(export: Export, folder: Path) -> None:
-    """Write the description of the tables of an export."""
+    """Write the description of the tables; raises `ReleaseError` for an attribute of time whose
+    values are no periods.
+    """
+    frequency_of_times(export)
     text = json.dumps(csvw_metadata(export), ensure_ascii=False, indent=1)
     (folder / FILE).write_text(f"{text}\n", encoding="utf-8", newline="\n")
 
@@ -46,7 +45,7 @@ def csvw_metadata(export: Export) -> dict[str, Any]:
 
 
 def _table(export: Export, table: ExportedTable) -> dict[str, Any]:
-    columns = [_column(export, table, column) for column in table.columns]
+    columns = [_column(export, table, column) for column in table.copied]
     schema: dict[str, Any] = {"columns": columns + _facts(export, table)}
     if table.key:
         schema["primaryKey"] = list(table.key)
@@ -99,10 +98,10 @@ def _facts(export: Export, table: ExportedTable) -> list[dict[str, Any]]:
     facts = {"attribute#unitMult": "0", "attribute#decimals": str(decimals_of(rows))}
     if len(set(places.tolist())) == 1:  # else the rows say it
         facts["attribute#unitMeasure"] = units[places[0]]
-    period, time = export.imprint.period, export.imprint.time
+    period, time = period_of(export, table), export.imprint.time
     if time in table.attributes:
-        codes = next(one.texts for one in table.columns if one.attribute == time)
-        frequency = frequency_of(codes)
+        column = next(one for one in table.columns if one.attribute == time)
+        frequency = frequency_of(text for text in column.texts if text != column.whole)
     else:
         frequency = frequency_of([period]) if period else ""
         facts |= {"dimension#timePeriod": period} if period else {}

@@ -15,23 +15,21 @@ from rpexplore.common.text import numbered_apart
 from rpexplore.domain.result_schema import Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.cube import cube_of, is_time
-from rpexplore.results.formats.export import (
-    STATUSES,
-    Export,
-    ExportedTable,
-    Format,
-    decimals_of,
-    statuses_of,
-)
+from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_columns import safe_name
+from rpexplore.results.formats.export_figures import decimals_of, statuses_of
 from rpexplore.results.formats.languages import ENGLISH
+from rpexplore.results.formats.row_values import frequency_of_times, period_of
 
 FOLDER = "jsonstat"
 _FIGURE = "figure"  # the dimension of the figures
 
 
 def write_jsonstat(export: Export, folder: Path) -> None:
-    """Write a file a table; raises `ReleaseError` for one with rows that are called alike."""
+    """Write a file a table; raises `ReleaseError` for one with rows that are called alike, and for
+    an attribute of time whose values are no periods.
+    """
+    frequency_of_times(export)
     (folder / FOLDER).mkdir()
     for table in export.tables:
         if table.n_rows > 1 and not table.key:
@@ -105,7 +103,9 @@ def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
         table.note,
         *_words(export, rows, table),
     ]
-    facts = {"period": imprint.period, "license": imprint.license} | {"privacy": export.privacy}
+    facts = {"period": period_of(export, table), "license": imprint.license} | {
+        "privacy": export.privacy
+    }
     return {
         "version": "2.0",
         "class": "dataset",
@@ -122,7 +122,7 @@ def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
             None if np.isnan(number) else round(number, decimals)
             for number in numbers.ravel().tolist()
         ],
-        "status": _statuses(statuses_of(export, rows), order, len(figures)),
+        "status": _statuses(rows, order, len(figures)),
     }
 
 
@@ -142,7 +142,7 @@ def _words(export: Export, rows: pa.Table, table: ExportedTable) -> list[str]:
     """What columns of words say of all rows."""
     words = []
     for column in table.columns:
-        if column.is_number or column.names_cells or column.role == "status":
+        if column.is_number or column.names_cells or column.role in ("status", "shown"):
             continue
         (said, *others) = rows[column.name].unique().cast(pa.string()).to_pylist()
         if said and not others:
@@ -150,15 +150,18 @@ def _words(export: Export, rows: pa.Table, table: ExportedTable) -> list[str]:
     return words
 
 
-def _statuses(
-    statuses: pa.DictionaryArray, order: np.ndarray, n_figures: int
-) -> str | dict[str, str]:
-    """The status of the count of each cell, by the codes of SDMX; one text where all are alike."""
-    codes = list(STATUSES)
-    places = np.asarray(statuses.indices)[order]
-    if len(set(places.tolist())) == 1:
-        return codes[places[0]]
-    return {str(n_figures * cell): codes[place] for cell, place in enumerate(places.tolist())}
+def _statuses(rows: pa.Table, order: np.ndarray, n_figures: int) -> str | dict[str, str]:
+    """The status of the count of each cell, by the codes of SDMX, or the words in the place of the
+    count; one text where all are alike.
+    """
+    texts = statuses_of(rows).to_numpy(zero_copy_only=False)
+    if (schema := Schema.of(rows)).has("shown"):
+        words = rows[schema.name("shown")].to_numpy()
+        texts = np.where(words != "", words, texts)
+    said = texts[order].tolist()
+    if len({*said}) == 1:
+        return said[0]
+    return {str(n_figures * cell): text for cell, text in enumerate(said)}
 
 
 FORMAT = Format(

@@ -3,7 +3,8 @@
 The format, version 2013: https://www.pxtools.net/px-file-format/px-2013. A file is one cube: its
 variables are the attributes of the table, and last the figures of a cell (count, standard error,
 ends of the interval). A cube has all combinations of its values; attributes whose values do not
-all occur together, such as the levels of areas, are one variable. A figure that is empty is "..".
+all occur together, such as the levels of areas, are one variable. A figure that is empty is "..",
+and a count that is printed in words "...", with the words as its symbol.
 """
 
 import re
@@ -19,11 +20,14 @@ from rpexplore.common.text import numbered_apart
 from rpexplore.domain.result_schema import Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.cube import Value, cube_of, is_time
-from rpexplore.results.formats.export import Export, ExportedTable, Format, decimals_of
+from rpexplore.results.formats.export import Export, ExportedTable, Format
+from rpexplore.results.formats.export_figures import decimals_of
 from rpexplore.results.formats.languages import ENGLISH
+from rpexplore.results.formats.row_values import frequency_of_times, period_of
 
 FOLDER = "px"
 MISSING = '".."'  # "is not known", in a cell
+SMALL = '"..."'  # in a cell of a count that is printed in words
 
 _FIGURE = "figure"  # the code of the last variable
 _SIGNS_PER_LINE = 200  # programs read lines of up to 256
@@ -38,7 +42,10 @@ _PERIODS = {
 
 
 def write_px(export: Export, folder: Path) -> None:
-    """Write a file a table; raises `ReleaseError` for one with rows that are called alike."""
+    """Write a file a table; raises `ReleaseError` for one with rows that are called alike, and for
+    an attribute of time whose values are no periods.
+    """
+    frequency_of_times(export)
     (folder / FOLDER).mkdir()
     for table in export.tables:
         if table.n_rows > 1 and not table.key:
@@ -90,8 +97,8 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
         yield _keyword(f'VALUES("{title}")', labels)
     yield _keyword(f'VALUES("{figure}")', figure_names)
     for title, (attributes, values) in zip(titles, variables, strict=True):
-        if period := _period(export, attributes, [code for code, _ in values]):
-            scale, periods = period
+        if scaled := _period(export, attributes, [code for code, _ in values]):
+            scale, periods = scaled
             listed = _keyword(f'TIMEVAL("{title}")', periods)
             yield listed.replace("=", f"=TLIST({scale}),", 1)
     for title, (_, values) in zip(titles, variables, strict=True):
@@ -103,9 +110,11 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
     yield _keyword(f'VARIABLECODE("{figure}")', [_FIGURE])
     for column, name in zip(figures, figure_names, strict=True):
         yield _keyword(f'UNITS("{name}")', [export.unit_of(units[column.name])])
-        if imprint.period:
-            yield _keyword(f'REFPERIOD("{name}")', [imprint.period])
+        if period := period_of(export, table):
+            yield _keyword(f'REFPERIOD("{name}")', [period])
         yield _keyword(f'VALUENOTE("{figure}","{name}")', [export.meaning_of(column, table)])
+    if (schema := Schema.of(rows)).has("shown"):
+        yield _keyword("DATASYMBOL3", [export.language.text("fewer_than", n=export.fewer_than)])
     yield _keyword("SOURCE", [imprint.publisher or export.title])
     of_all, of_cells = _notes(export, rows, table, variables, order)
     yield _keyword("NOTEX", [f"{_plain(export.kind)}#{_plain(export.guarantee)}"])
@@ -116,6 +125,12 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
     yield "DATA="
     numbers = [np.asarray(rows[column.name], dtype=float)[order] for column in figures]
     texts = [_texts(column, decimals) for column in numbers]
+    if schema.has("shown"):
+        words = rows[schema.name("shown")].to_numpy()[order]
+        place = [column.role for column in figures].index("value")
+        texts[place] = [
+            SMALL if said else text for said, text in zip(words, texts[place], strict=True)
+        ]
     yield "\n".join(" ".join(line) + " " for line in zip(*texts, strict=True))
     yield ";"
 
@@ -152,7 +167,7 @@ def _notes(
     of_all, of_cells = [], []
     sizes = [len(values) for _, values in variables]
     for column in table.columns:
-        if column.is_number or column.names_cells or column.role == "status":
+        if column.is_number or column.names_cells or column.role in ("status", "shown"):
             continue
         texts = rows[column.name].combine_chunks()
         said, indices = texts.dictionary.to_pylist(), texts.indices.to_numpy()[order]

@@ -284,7 +284,7 @@ _GRADES: Mapping[str, str] = {
 
 def _facts_of(export: Export, table: ExportedTable) -> dict[str, Any]:
     """What the figures of a table say of their accuracy; None where no errors are known."""
-    rows = export.frame(table.item)
+    rows = table.item.frame  # accuracy is that of all figures, printed or not
     schema = Schema.of(rows)
     error_name, count_name = schema.error_and_count
     errors, counts = (rows[name].to_numpy(float) for name in (error_name, count_name))

@@ -2,10 +2,11 @@
 
 All tables together are one cube: its dimensions are the attributes, and an attribute that a table
 does not have stands at its total, `_T`, as does a row of all its values. Groups are the parents of
-what lies in them. The count is the measure OBS_VALUE; standard error and interval are attributes of
-the observation, STD_ERR, LOWER_BOUND and UPPER_BOUND, and so are its unit, decimals and status.
-Times are those of an attribute, or one period. The observations are SDMX-CSV 2.0, a file a table,
-each complete by itself.
+what lies in them, and the levels of an attribute are codes of its dimension. The count is the
+measure OBS_VALUE; standard error and interval are attributes of the observation, STD_ERR,
+LOWER_BOUND and UPPER_BOUND, and so are its unit, decimals and status. Times are those of an
+attribute, or one period. The observations are SDMX-CSV 2.0, a file a table, each complete by
+itself.
 """
 
 import re
@@ -13,27 +14,21 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeVar
 from unicodedata import combining, normalize
 
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.common.numbers import shown_few
 from rpexplore.common.text import begins_formula
 from rpexplore.domain.result_schema import Role, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.table_cells import CsvWriter
-from rpexplore.results.formats.export import (
-    Export,
-    ExportedTable,
-    Format,
-    decimals_of,
-    statuses_of,
-    units_of,
-)
-from rpexplore.results.formats.export_columns import Column, frequency_of, safe_name
+from rpexplore.results.formats.export import Export, ExportedTable, Format
+from rpexplore.results.formats.export_columns import Column, safe_name
+from rpexplore.results.formats.export_figures import decimals_of, statuses_of, units_of
 from rpexplore.results.formats.languages import ENGLISH
+from rpexplore.results.formats.row_values import frequency_of_times, is_whole, values_of
 from rpexplore.results.formats.sdmx_structure import (
     CONF_STATUS,
     DECIMALS,
@@ -46,10 +41,12 @@ from rpexplore.results.formats.sdmx_structure import (
     UNIT_MEASURE,
     UNIT_MULT,
     UNITS,
+    Code,
     Cube,
     Dimension,
     structure_message,
 )
+from rpexplore.results.level_groups import parents_at_levels
 
 FOLDER, STRUCTURE = "sdmx", "structure.xml"
 AGENCY = "RPEXPLORE"  # of structures that nobody maintains
@@ -63,9 +60,8 @@ _CONCEPTS: Mapping[Role, str] = {
 }
 # Components that are no attributes of the tables.
 _OWN = (FREQ, TIME_PERIOD, UNIT_MEASURE, UNIT_MULT, DECIMALS, OBS_STATUS, CONF_STATUS)
-_Value: TypeAlias = tuple[str, str]
-"""Code and label of what a row counts; "" for no label."""
 
+_Values = TypeVar("_Values", bound=tuple[str, ...])
 # The longer ones first.
 _SIGNS = {
     "<=": "LE", "=<": "LE", "≤": "LE", "⩽": "LE", ">=": "GE", "=>": "GE", "≥": "GE", "⩾": "GE",
@@ -85,7 +81,7 @@ def write_sdmx(export: Export, folder: Path) -> None:
         for column in table.columns
         if _is_of_observations(column)
     }
-    frequency = _frequency(export)
+    frequency = frequency_of_times(export, is_needed=True)
     dimensions = _dimensions(export, measures)
     units: dict[str, str] = {}
     decimals: set[int] = set()
@@ -136,50 +132,9 @@ def _unit_code(unit: str) -> str:
     return safe_name(unit).upper()
 
 
-def _frequency(export: Export) -> str:
-    """That of the times of all observations; "" where they have none."""
-    time, period = export.imprint.time, export.imprint.period
-    if not time:
-        return frequency_of([period]) if period else ""
-    if time not in export.attributes:
-        raise ReleaseError(
-            f"The attribute of time {time!r} is in no table; name one of "
-            f"{', '.join(export.attributes)}."
-        )
-    texts: dict[str, None] = {}
-    of_all = ""  # a table with figures of all periods together
-    for table in export.tables:
-        rows, needs_period = export.rows(table), time not in table.attributes
-        if not needs_period:
-            own, _, column = _values(rows, table, time)
-            texts |= dict.fromkeys(code for code, label in own if not _is_whole((code, label),
-                                                                               column))  # fmt: skip
-            needs_period = any(_is_whole(value, column) for value in own)
-        if needs_period and not period:
-            raise ReleaseError(
-                f"The table ({table.title}) has figures of all {time!r} together; say when these "
-                "are of (--period), such as 2026."
-            )
-        if needs_period:
-            of_all = table.title
-    if of_all and period in texts:  # two figures would have one key
-        raise ReleaseError(
-            f"The table ({of_all}) has figures of all {time!r} together, and the period {period!r} "
-            f"is one of the values of {time!r}; say when these figures are of by another one "
-            "(--period), or plan only tables with this attribute."
-        )
-    frequency = frequency_of(texts)
-    if not frequency:
-        raise ReleaseError(
-            f"The values of {time!r} must be periods of one length, such as 2026, 2026-Q1 or "
-            f"2026-03, got {shown_few(list(texts))}; name another attribute of time, or none."
-        )
-    return frequency
-
-
 def _is_of_observations(column: Column) -> bool:
     """Whether a column tells of observations, and not what they are about."""
-    return column.is_number or column.role == "note"
+    return column.is_number or column.role in ("note", "shown")
 
 
 def _called(export: Export, column: Column, table: ExportedTable) -> Column:
@@ -196,69 +151,76 @@ def _concept(column: Column) -> str:
 
 
 def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimension]:
-    """The dimension of each attribute, with the codes of all tables."""
+    """The dimension of each attribute, with the codes of all tables: those of its levels, too."""
     names: dict[str, str] = {}
     components = {name.lower() for name in (*measures, *_OWN)}
-    for attribute in export.attributes:
-        taken = {*components, *(name.lower() for name in names.values())}
-        names[attribute] = safe_name(attribute, taken, "attribute").upper()
-    values: dict[str, dict[_Value, None]] = {name: {} for name in names}
-    parents: dict[str, dict[_Value, _Value]] = {name: {} for name in names}
+    for attribute in map(partial(_whose, export), export.attributes):
+        if attribute not in names:
+            taken = {*components, *(name.lower() for name in names.values())}
+            names[attribute] = safe_name(attribute, taken, "attribute").upper()
+    values: dict[str, dict[Code, None]] = {name: {} for name in names}
+    parents: dict[str, dict[Code, Code]] = {name: {} for name in names}
     for table in export.tables:
         rows = export.rows(table)
         for attribute in table.attributes:
-            own, _, column = _values(rows, table, attribute)
-            own = [value for value in own if not _is_whole(value, column)]
-            values[attribute] |= dict.fromkeys(own)
+            whose = _whose(export, attribute)
+            own, _, column = values_of(rows, table, attribute)
+            own = [(*value, attribute) for value in own if not is_whole(value, column)]
+            values[whose] |= dict.fromkeys(own)
             by_text = {value[1] or value[0]: value for value in own}
             for text, group in column.parents.items():
-                parents[attribute].setdefault(by_text[text], by_text[group])
+                parents[whose].setdefault(by_text[text], by_text[group])
     dimensions = {}
     for attribute, name in names.items():
-        codes = identifiers(values[attribute], escape_formulas=export.escape_formulas)
-        within = {codes[value]: codes[group] for value, group in parents[attribute].items()}
-        title = export.head(export.attribute_titles[attribute])
-        label = partial(export.label, attribute)
-        dimensions[attribute] = Dimension(name, title, codes, within, label)
+        levels = {
+            level: groups
+            for level, groups in export.levels.items()
+            if _whose(export, level) == attribute
+        }
+        by_code = {(value[2], value[0]): value for value in values[attribute]}
+        single = [value for whose, value in by_code if whose == attribute]
+        own = parents[attribute]
+        for value, group in parents_at_levels(attribute, levels, single).items():
+            if value in by_code and group in by_code:
+                own.setdefault(by_code[value], by_code[group])
+        codes = identifiers(
+            values[attribute], groups={*own.values()}, escape_formulas=export.escape_formulas
+        )
+        within = {codes[value]: codes[group] for value, group in own.items()}
+        title = export.head(export.attribute_titles.get(attribute, attribute))
+        dimensions[attribute] = Dimension(name, title, codes, within, export.label)
     return dimensions
 
 
-def _is_whole(value: _Value, column: Column) -> bool:
-    """Whether a value is that of all values of the attribute; column: the last of the attribute."""
-    return bool(column.whole) and (value[1] or value[0]) == column.whole
-
-
-def _values(
-    rows: pa.Table, table: ExportedTable, attribute: str
-) -> tuple[list[_Value], np.ndarray, Column]:
-    """The different values of an attribute in a table, the index of each row's, and the column
-    whose texts tell them apart.
+def _whose(export: Export, attribute: str) -> str:
+    """The attribute whose dimension has the values of one: a level has none of its own, unless
+    its groups are the times.
     """
-    columns = [column for column in table.columns if column.attribute == attribute]
-    codes, *labels = (rows[column.name].combine_chunks() for column in columns)
-    texts = codes.dictionary.to_pylist()
-    if not labels:
-        return [(text, "") for text in texts], codes.indices.to_numpy(), columns[-1]
-    label_texts = labels[0].dictionary.to_pylist()
-    both = codes.indices.to_numpy().astype(np.int64) * len(label_texts)
-    found, indices = np.unique(both + labels[0].indices.to_numpy(), return_inverse=True)
-    pairs = (divmod(index, len(label_texts)) for index in found.tolist())
-    return [(texts[code], label_texts[label]) for code, label in pairs], indices, columns[-1]
+    level = export.levels.get(attribute)
+    return attribute if level is None or attribute == export.imprint.time else level.of
 
 
-def identifiers(values: Collection[_Value], *, escape_formulas: bool = False) -> dict[_Value, str]:
+def identifiers(
+    values: Collection[_Values],
+    *,
+    groups: Collection[_Values] = (),
+    escape_formulas: bool = False,
+) -> dict[_Values, str]:
     """The identifier of each value in its code list: its code, where that can be one.
 
+    values: their codes first
+    groups: those that are parents of others, whose identifiers must begin with a letter
     escape_formulas: whether those that spreadsheets take for formulas have an underscore in front
     """
-    identifiers: dict[_Value, str] = {}
+    identifiers: dict[_Values, str] = {}
     taken = {TOTAL}
     others = []
     for value in values:
         code = value[0]
+        pattern = r"[A-Za-z][A-Za-z0-9_-]*" if value in groups else r"[A-Za-z0-9_@$-]+"
         if escape_formulas and begins_formula(code):
             others.append(value)
-        elif re.fullmatch(r"[A-Za-z0-9_@$-]+", code) and code not in taken:
+        elif re.fullmatch(pattern, code) and code not in taken:
             identifiers[value] = code
             taken.add(code)
         else:
@@ -269,7 +231,10 @@ def identifiers(values: Collection[_Value], *, escape_formulas: bool = False) ->
             text = f"≥{number[1]}"
         text = _SIGN.sub(lambda sign: f" {_SIGNS[sign[0]]} ", text)
         text = "".join(sign for sign in normalize("NFKD", text) if not combining(sign))
-        plain = re.sub(r"[^A-Za-z0-9@$-]+", "_", text).strip("_") or "code"
+        kept = "A-Za-z0-9-" if value in groups else "A-Za-z0-9@$-"
+        plain = re.sub(f"[^{kept}]+", "_", text).strip("_") or "code"
+        if value in groups and not plain[0].isalpha():
+            plain = f"G_{plain}"
         if escape_formulas and begins_formula(plain):
             plain = f"_{plain}"
         identifier, number = plain, 1
@@ -299,24 +264,27 @@ def _observations(
     if cube.frequency:
         times[FREQ] = _constant(cube.frequency, rows)
         times[TIME_PERIOD] = _constant(export.imprint.period, rows)
-    for attribute, dimension in dimensions.items():
-        if attribute == time:
-            if time in table.attributes:
-                values, indices, own = _values(rows, table, time)
-                texts = [export.imprint.period if _is_whole(one, own) else one[0] for one in values]
+    asked = {_whose(export, attribute): attribute for attribute in table.attributes}
+    for whose, dimension in dimensions.items():
+        attribute = asked.get(whose)
+        if whose == time:
+            if attribute is not None:
+                values, indices, own = values_of(rows, table, time)
+                texts = [export.imprint.period if is_whole(one, own) else one[0] for one in values]
                 times[TIME_PERIOD] = pa.DictionaryArray.from_arrays(
                     indices.astype(np.int32), pa.array(texts)
                 )
             continue
-        if attribute in table.attributes:
-            values, indices, own = _values(rows, table, attribute)
-            identifiers = pa.array(
-                [TOTAL if _is_whole(one, own) else dimension.codes[one] for one in values]
-            )
-            column = pa.DictionaryArray.from_arrays(indices.astype(np.int32), identifiers)
-        else:
-            column = _constant(TOTAL, rows)
-        columns[dimension.id] = column
+        if attribute is None:
+            columns[dimension.id] = _constant(TOTAL, rows)
+            continue
+        values, indices, own = values_of(rows, table, attribute)
+        codes = [
+            TOTAL if is_whole(one, own) else dimension.codes[*one, attribute] for one in values
+        ]
+        columns[dimension.id] = pa.DictionaryArray.from_arrays(
+            indices.astype(np.int32), pa.array(codes)
+        )
     columns |= times
     for column in table.columns:
         if _is_of_observations(column):
@@ -331,7 +299,7 @@ def _observations(
     )
     columns[UNIT_MULT] = _constant(UNITS, rows)
     columns[DECIMALS] = _constant(str(decimals_of(rows)), rows)
-    columns[OBS_STATUS] = statuses_of(export, rows)
+    columns[OBS_STATUS] = statuses_of(rows)
     columns[CONF_STATUS] = _constant(FREE, rows)
     return pa.table(columns)
 
