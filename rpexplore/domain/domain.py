@@ -27,9 +27,9 @@ from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import reading_of
 from rpexplore.domain.ordered_values import NOT_STATED, Dates, Integers
 from rpexplore.domain.stated_schema import IMPOSSIBLE, schema_in_json
+from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.domain.values import (
     ImpossibleCombination,
-    StructuralZeros,
     describe_combinations,
     stated_combinations,
 )
