@@ -25,6 +25,7 @@ from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import reading_of
+from rpexplore.domain.levels import AT
 from rpexplore.domain.ordered_values import NOT_STATED, Dates, Integers
 from rpexplore.domain.stated_schema import IMPOSSIBLE, schema_in_json
 from rpexplore.domain.structural_zeros import StructuralZeros
@@ -371,6 +372,17 @@ class Domain:
         try:
             return self.indices[normalize("NFC", name)]
         except (KeyError, TypeError):
+            at_level = [
+                f"{attribute.name}{AT}{level.name}"
+                for attribute in self.attributes
+                for level in attribute.all_levels
+                if level.name == name
+            ]
+            if at_level:
+                raise DomainError(
+                    f"There is no attribute {name!r} in the domain; it is a level, and is named "
+                    f"behind its attribute: {joined(at_level, ' or ')}."
+                ) from None
             known = ", ".join(self.names[:8]) + (", …" if len(self) > 8 else "")
             close = get_close_matches(str(name), self.names, n=1)
             meant = f"did you mean {close[0]!r}?" if close else f"it has {known or 'none yet'}."

@@ -14,12 +14,12 @@ import numpy as np
 
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few, shown_value
-from rpexplore.common.text import is_text, plural
+from rpexplore.common.text import is_text, joined, plural
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import stated_day
-from rpexplore.domain.levels import LEVELS
+from rpexplore.domain.levels import AT, LEVELS
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.errors import DomainError
 
@@ -130,6 +130,7 @@ def _named_values(attribute: Attribute, text: str) -> list[Sequence[int]]:
             is_numeric = not isinstance(attribute.values, Categories)
             ends = ", from where a value begins to where one ends" if is_numeric else ""
             groups = ", a group" if attribute.groups else ""
+            _refuse_group_of_level(attribute, part.strip())
             raise DomainError(
                 f"The values of attribute {attribute.name!r} must be named by one of them{groups} "
                 f"or a range such as {labels[0]}{RANGE}{labels[last]}{ends}, got {text!r}; its "
@@ -137,6 +138,17 @@ def _named_values(attribute: Attribute, text: str) -> list[Sequence[int]]:
             )
         named.append(indices)
     return named
+
+
+def _refuse_group_of_level(attribute: Attribute, text: str) -> None:
+    """Raise `DomainError` for a text that is a group of one of the attribute's levels."""
+    having = [level.name for level in attribute.all_levels if text in level.labels]
+    if having:
+        named = joined([f"{attribute.name}{AT}{level}={text}" for level in having], " or ")
+        raise DomainError(
+            f"{shown(text)!r} is no value of attribute {attribute.name!r}, but one of its level "
+            f"{joined(having)}; write {named}."
+        )
 
 
 @lru_cache(maxsize=64)

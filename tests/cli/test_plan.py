@@ -104,6 +104,13 @@ def test_plan_is_saved_and_summed_up(run):
     assert len(plan.workload) == 7
 
 
+def test_plan_says_what_a_unit_without_a_number_of_records_is(run):
+    unit = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--unit", "household", "--force"]
+    assert "One household is taken to be one record" in run.done(*unit, "--out", "plan.json")
+    several = run.done(*unit, "--records-per-person", "4", "--out", "plan.json")
+    assert "is taken to be" not in several
+
+
 def test_plan_unites_tables_given_in_several_ways(run):
     Path("list.csv").write_text("attributes,weight,target\ntotal,2,9\nage × sex,3,\n", "utf-8")
     options = ["--tables", "list.csv", "--of-order", "1", "--table", "sex,region"]

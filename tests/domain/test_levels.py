@@ -6,6 +6,7 @@ import rpexplore as rp
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.levels import groups_of
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
+from rpexplore.domain.values import product_query
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.scenarios.codebook_grid import domain_with_level_lines
 
@@ -135,3 +136,11 @@ def test_a_table_with_two_levels_of_an_attribute_is_refused():
     domain = domain_of(AGES, five=5, adult="0-17, 18+")
     with pytest.raises(WorkloadError, match="has the attribute 'age' at two levels"):
         rp.Workload.of(domain, [("age@adult", "age@five")])
+
+
+def test_groups_and_levels_by_their_bare_names_are_refused_with_the_right_ones():
+    domain = domain_of(AGES, adult="3-17, 18+", old="3-14, 15-17, 18+")
+    with pytest.raises(DomainError, match="write age@adult=18\\+ or age@old=18\\+"):
+        product_query(domain, {"age": "18+"})
+    with pytest.raises(DomainError, match="it is a level, .* behind its attribute: age@adult"):
+        domain.position("adult")
