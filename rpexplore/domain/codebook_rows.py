@@ -242,12 +242,13 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
     rows = [["attribute", "value", "label", *grouped]]
     for attribute in attributes:
         values = attribute.values
-        if isinstance(values, Integers) and values.step == 1 and not values.missing:
+        is_plain = isinstance(values, Integers) and values.step == 1
+        if is_plain and not (values.missing or values.recode):
             values = Categories(tuple(attribute.labels()))
         if not isinstance(values, Categories):
             raise DomainError(
-                f"Attribute {attribute.name!r} groups numbers, has amounts, dates or a cell for "
-                "missing ones, which a CSV codebook cannot say; save the domain as .json."
+                f"Attribute {attribute.name!r} groups numbers, has amounts, dates, recodes or cells "
+                "for missing ones, which a CSV codebook cannot say; save the domain as .json."
             )
         if attribute.levels:
             raise DomainError(

@@ -26,7 +26,7 @@ from rpexplore.domain.attribute import MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import reading_of
 from rpexplore.domain.levels import AT
-from rpexplore.domain.ordered_values import NOT_STATED, Dates, Integers
+from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers
 from rpexplore.domain.stated_schema import IMPOSSIBLE, schema_in_json
 from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.domain.values import (
@@ -457,7 +457,9 @@ def _read_otherwise(left: Values, right: Values) -> str | None:
 def _values(attribute: Attribute) -> object:
     values = attribute.values
     if isinstance(values, Dates):  # in whatever format records write them
-        return values.starts, values.last, values.missing
+        return values.starts, values.last, values.missing, values.recode
+    if isinstance(values, Bins):
+        return replace(values, are_whole=False)
     return values.values if isinstance(values, Categories) else values
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 from unicodedata import normalize
 
@@ -19,7 +18,7 @@ from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import stated_day
-from rpexplore.domain.levels import AT, LEVELS
+from rpexplore.domain.levels import AT, BAND, LEVELS
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.errors import DomainError
 
@@ -109,7 +108,8 @@ def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
     A value is named as it is stored or by its label; a group of values by its name, or its path
     ("South > East"). "18..24" are all values from one to the other, both included ("..24", "65..":
     from the first, to the last), where numbers and days must be where values begin and end; of
-    days "2026-01" is a range, too. Several of these may stand side by side, separated by commas.
+    numbers also as "18-24", "18 to 24" and "65+"; of days "2026-01" is a range, too. Several of
+    these may stand side by side, separated by commas.
 
     Raises `DomainError` for a text that names none.
     """
@@ -182,6 +182,10 @@ def _indices(attribute: Attribute, text: str) -> Sequence[int] | None:
         return named[text]
     if isinstance(attribute.values, Dates) and RANGE not in text:
         text = f"{text}{RANGE}{text}"
+    elif not isinstance(attribute.values, Categories):
+        band = BAND.fullmatch(text)
+        if band and (band[2] or band[3]):
+            text = f"{band[1]}{RANGE}{band[3] or ''}"
     split = text.find(RANGE)
     while split >= 0:  # labels may hold dots
         left, right = text[:split].strip(), text[split + len(RANGE) :].strip()
@@ -221,7 +225,11 @@ def _starts_and_ends(attribute: Attribute) -> tuple[Mapping[float, int], Mapping
         lows = range(values.minimum, values.maximum + 1, values.step)
         highs = [*(low - 1 for low in lows[1:]), values.maximum]
     elif isinstance(values, Bins):
-        lows, highs = zip(*pairwise(values.edges), strict=True)
+        # Where 0..15 is from 0 to under 15, so is 0..14 of whole numbers, unless 14 is an edge.
+        lows, highs = values.edges[:-1], values.edges[1:]
+        of_whole = {high: index for index, (_, high) in enumerate(values.ends)}
+        ends = of_whole | {high: index for index, high in enumerate(highs)}
+        return {low: index for index, low in enumerate(lows)}, ends
     elif isinstance(values, Dates):
         lows = values.starts
         highs = [*(low - 1 for low in lows[1:]), values.last.toordinal()]

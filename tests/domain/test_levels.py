@@ -139,8 +139,16 @@ def test_a_table_with_two_levels_of_an_attribute_is_refused():
 
 
 def test_groups_and_levels_by_their_bare_names_are_refused_with_the_right_ones():
-    domain = domain_of(AGES, adult="3-17, 18+", old="3-14, 15-17, 18+")
-    with pytest.raises(DomainError, match="write age@adult=18\\+ or age@old=18\\+"):
-        product_query(domain, {"age": "18+"})
-    with pytest.raises(DomainError, match="it is a level, .* behind its attribute: age@adult"):
-        domain.position("adult")
+    domain = domain_of(COUNTRIES, continent={"Europe": ["DE", "FR"], "America": ["BR"]})
+    with pytest.raises(DomainError, match="one of its level continent; write country@continent=Eu"):
+        product_query(domain, {"country": "Europe"})
+    with pytest.raises(DomainError, match=r"it is a level, .* its attribute: country@continent"):
+        domain.position("continent")
+
+
+def test_bands_of_whole_bins_may_end_before_an_edge():
+    bins = Bins((0, 15, 65, 99), are_whole=True)
+    assert groups_of("level", "0-14, 15-99", bins) == ("0-14", "15-99", "15-99")
+    assert groups_of("level", "0-15, 15+", bins) == ("0-15", "15+", "15+")
+    with pytest.raises(DomainError, match="in no band"):
+        groups_of("level", "0-14, 15-99", Bins(bins.edges))
