@@ -273,7 +273,8 @@ Columns = Annotated[
     option(
         "ROLE=COLUMN,…",
         "What the columns of a CSV codebook or a spreadsheet are, if they have other names: "
-        "attribute=Variable,code=Code,label=Bedeutung (and group=…).",
+        "attribute=Variable,code=Code,label=Bedeutung (and group=…). Of one row an attribute: "
+        "name=Variable,values=Codes (and type=…,label=…,missing=…).",
         "--map",
     ),
 ]
