@@ -42,10 +42,12 @@ def codebook_from_options(
     columns: dict[str, str] | None = None,
     encoding: str | None = None,
     language: str = "",
+    pending: Sequence[str] = (),
 ) -> "tuple[AreaTree | None, Domain]":
     """The attributes, and the areas of the codebook or of a file beside it; None for none.
 
     columns: of a CSV file or a spreadsheet, as `roles_of_columns` has them
+    pending: attributes that need no values, as they are given some later
     """
     from rpexplore.domain.area_codebook import names_areas
     from rpexplore.domain.domain import Domain
@@ -55,7 +57,7 @@ def codebook_from_options(
             raise WorkloadError(
                 "--level-names, --separator, --lengths and --recode-areas go with --areas FILE."
             )
-        return None, Domain.load(codebook, resource, columns, encoding, language)
+        return None, Domain.load(codebook, resource, columns, encoding, language, pending)
     if encoding is not None:
         raise WorkloadError("--encoding is not for codebooks beside areas; save them in UTF-8.")
     if columns is not None:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -27,7 +27,7 @@ from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import reading_of
 from rpexplore.domain.levels import AT
 from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers
-from rpexplore.domain.stated_schema import IMPOSSIBLE, schema_in_json
+from rpexplore.domain.stated_schema import IMPOSSIBLE, PENDING, schema_in_json
 from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.domain.values import (
     ImpossibleCombination,
@@ -142,6 +142,7 @@ class Domain:
         columns: Mapping[str, str] | None = None,
         encoding: str | None = None,
         language: str = "",
+        pending: Collection[str] = (),
     ) -> "Domain":
         """Read a codebook: Frictionless Table Schema (.json) or attribute,value,label (.csv).
 
@@ -155,6 +156,7 @@ class Domain:
         encoding: of text files, such as "windows-1252"; UTF-8 if left out, or as a byte order mark
         says; of SPSS, Stata and SAS as of `FileSource`
         language: of labels, of a DDI codebook or a PX file in several: "de"; the first if left out
+        pending: attributes whose values are given later, which a Table Schema need not list
 
         Raises `DomainError` if the file is missing, of another kind, or not usable.
         """
@@ -180,7 +182,7 @@ class Domain:
             return draft.domain
         source = f"The codebook {str(path)!r}"
         text = utf8_text(file_bytes(path, source, DomainError), source, DomainError, encoding)
-        return cls.parse(text, Path(path).name, resource, columns)
+        return cls.parse(text, Path(path).name, resource, columns, pending)
 
     @classmethod
     def parse(
@@ -189,17 +191,16 @@ class Domain:
         filename: str,
         resource: str | None = None,
         columns: Mapping[str, str] | None = None,
+        pending: Collection[str] = (),
     ) -> "Domain":
         """The domain of a codebook's text; the ending of `filename` tells its format.
 
-        resource, columns: as of `load`
+        resource, columns, pending: as of `load`
         """
         ending = Path(filename).suffix.lower()
         if ending == ".json":
             stated = schema_in_json(text, filename, resource)
-            # Of descriptions of tables, and no codebooks, what lists no values is left out.
-            has_some = stated.describes_tables and stated.has_fields
-            return cls.from_schema(stated.with_values if has_some else stated.schema)
+            return cls.from_schema(stated.usable(pending))
         if ending in CSV_ENDINGS and resource is not None:
             raise DomainError(f"{filename} is no Data Package; name none of its tables.")
         if ending in CSV_ENDINGS:
@@ -470,7 +471,7 @@ FOUND_IN_RECORDS = "values found in the records"  # in a label, so that every fi
 _MOST_NAMED = 5
 
 # A single value stands in for those that are to come: an attribute of one value changes no plan.
-TO_COMPLETE = Categories(("(to be completed)",))
+TO_COMPLETE = Categories((PENDING,))
 
 
 def label_from_records(label: str) -> str:
@@ -560,7 +561,11 @@ def completed(attribute: Attribute, values: Values) -> Attribute:
         listed = {value: text for value, text in known.items() if value not in values.values}
         texts = [text if text not in values.labels else value for value, text in listed.items()]
         groups = tuple((MISSING,) if value in known else () for value in (*values.values, *listed))
-        values = Categories((*values.values, *listed), (*values.labels, *texts))
+        labels = [
+            known[value] if value in known and label == value else label
+            for value, label in zip(values.values, values.labels, strict=True)
+        ]
+        values = Categories((*values.values, *listed), (*labels, *texts))
         groups = groups if known else ()
     elif known and not values.missing:
         pairs = tuple(
