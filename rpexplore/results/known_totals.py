@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rpexplore.common.files import utf8_text
+from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few
-from rpexplore.common.text import csv_rows, joined, plural, rounded
-from rpexplore.domain.attribute import Attribute
+from rpexplore.common.text import csv_rows, joined, rounded
+from rpexplore.domain.count_rows import TOTALS, CountColumns, describe_cell
 from rpexplore.domain.domain import AttributeIndices, Domain
-from rpexplore.domain.named_areas import TOTALS
-from rpexplore.domain.values import index_by_value
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.table_map import ArrayStore
 from rpexplore.planning.mechanism.reconstruction import contribution
@@ -65,81 +64,29 @@ def known_totals_from_csv(
     domain = source.domain
     rows = csv_rows(utf8_text(content, name, ReleaseError), name, ReleaseError, delimiter=None)
     _, header = next(rows, (1, []))
-    columns, count_column = _columns(domain, header, name)
     counts: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
-    for line, row in rows:
-        if not any(text.strip() for text in row):
-            continue
-        where = f"Line {line} of {name}"
-        if len(row) != len(header):
-            raise ReleaseError(
-                f"{where} has {plural(len(row), 'value')} for {plural(len(header), 'column')}; put "
-                "texts that hold a comma in quotes."
-            )
-        cell = {
-            index: _value_index(domain.attributes[index], row[column], where)
-            for index, column in columns.items()
-            if row[column].strip()
-        }
-        text = row[count_column].strip()
-        if not re.fullmatch("[0-9]{1,15}", text):
-            raise ReleaseError(
-                f"{where} has the {header[count_column].strip()} {shown(text)!r}; write a whole "
-                "number such as 1250, without separators."
-            )
-        of_marginal = counts.setdefault(tuple(cell), {})
-        if tuple(cell.values()) in of_marginal:
-            raise ReleaseError(
-                f"{where} has a total of {_cell_text(domain, tuple(cell), tuple(cell.values()))} "
-                "once more; keep one."
-            )
-        of_marginal[tuple(cell.values())] = int(text)
+    with refusing(ReleaseError, name):
+        columns = CountColumns.of(domain, header, TOTALS, ReleaseError, owner="tables")
+        for line, cell, text in columns.cells(rows, may_be_empty=True):
+            marginal, values = tuple(cell), tuple(cell.values())
+            if not re.fullmatch("[0-9]{1,15}", text.strip()):
+                raise ReleaseError(
+                    f"Line {line}: The {header[columns.count].strip()} {shown(text.strip())!r} "
+                    "must be a whole number such as 1250, without separators."
+                )
+            of_marginal = counts.setdefault(marginal, {})
+            if values in of_marginal:
+                raise ReleaseError(
+                    f"Line {line}: {describe_cell(domain, marginal, values)} is there twice; keep "
+                    "one row for it."
+                )
+            of_marginal[values] = int(text)
     if not counts:
         raise ReleaseError(f"{name} has no rows; give a row for each known count.")
     return {
         tuple(domain.names[index] for index in marginal): _filled(domain, marginal, found, name)
         for marginal, found in counts.items()
     }
-
-
-def _columns(domain: Domain, header: Sequence[str], name: str) -> tuple[dict[int, int], int]:
-    """({index of an attribute: its column}, ascending; column of the counts) of a header."""
-    titles = [title.strip() for title in header]
-    # An attribute may be called like a column of counts.
-    by_title = {title.lower(): column for column, title in enumerate(titles)}
-    called = [by_title[one] for one in TOTALS if one in by_title]
-    apart = [column for column in called if titles[column] not in domain]
-    if not called:
-        raise ReleaseError(
-            f"{name} has the columns {', '.join(titles) or 'of nothing'}; known totals need the "
-            "column total (or count), and a column for each attribute that they are by."
-        )
-    count_column = (apart or called)[0]
-    columns: dict[int, int] = {}
-    for column, title in enumerate(titles):
-        if column == count_column:
-            continue
-        if title not in domain:
-            raise ReleaseError(
-                f"The column {shown(title)!r} of {name} is no attribute of the tables; rename it, "
-                "or take it out. Totals of areas go with --in-areas or --best-guesses."
-            )
-        index = domain.position(title)
-        if index in columns:
-            raise ReleaseError(f"{name} has two columns {title!r}; keep one.")
-        columns[index] = column
-    return dict(sorted(columns.items())), count_column
-
-
-def _value_index(attribute: Attribute, text: str, where: str) -> int:
-    index_of = index_by_value(attribute)
-    index = index_of.get(text, index_of.get(text.strip()))
-    if index is None:
-        raise ReleaseError(
-            f"{where}: {attribute.name!r} has no value {shown(text)!r} in the codebook; it has "
-            f"{shown_few(attribute.stored_values())}."
-        )
-    return index
 
 
 def _filled(
@@ -158,7 +105,7 @@ def _filled(
     missing = np.argwhere(np.isnan(counts)).tolist()
     if missing:
         raise ReleaseError(
-            f"{name} has no total of {_cell_text(domain, marginal, missing[0])}"
+            f"{name} has no total of {describe_cell(domain, marginal, missing[0])}"
             f"{f' and {len(missing) - 1:,} more' if len(missing) > 1 else ''}; give each "
             f"combination of {_names_text(domain, marginal)} a row, with 0 where there is nobody."
         )
@@ -292,7 +239,7 @@ def far_from_measured(measured: TableRelease | Estimates, known: Estimates | Kno
         cell = np.unravel_index(int(np.argmax(off)), off.shape)
         if off[cell] > farthest:
             farthest = float(off[cell])
-            where = _cell_text(measured.domain, measured.domain.positions(names), cell)
+            where = describe_cell(measured.domain, measured.domain.positions(names), cell)
             said = (
                 f"The known total of {where} is {counts[cell]:,.0f}, and the noisy count "
                 f"{noisy[cell]:,.0f}: {rounded(farthest)} standard errors apart, which noise does "
@@ -331,15 +278,15 @@ def _checked(domain: Domain, names: Any, counts: Any) -> KnownTable:
     if is_wrong.any():
         cell = np.unravel_index(int(np.argmax(is_wrong)), array.shape)
         raise ReleaseError(
-            f"The known total of {_cell_text(domain, attributes, cell)} is {array[cell]:g}; known "
-            "totals are whole numbers from 0 on."
+            f"The known total of {describe_cell(domain, attributes, cell)} is {array[cell]:g}; "
+            "known totals are whole numbers from 0 on."
         )
     possible = domain.structural_zeros.possible(attributes)
     if possible is not None and np.any(array[~possible]):
         cell = np.unravel_index(int(np.argmax(~possible & (array > 0))), array.shape)
         raise ReleaseError(
-            f"The known total of {_cell_text(domain, attributes, cell)} is {array[cell]:,.0f}, and "
-            "the codebook states that no record has this combination; correct one of them."
+            f"The known total of {describe_cell(domain, attributes, cell)} is {array[cell]:,.0f}, "
+            "and the codebook states that no record has this combination; correct one of them."
         )
     return KnownTable(attributes, array)
 
@@ -376,8 +323,9 @@ def _refuse_contradictions(
             largest = float(off.max())
             cell = np.unravel_index(int(np.argmax(off)), off.shape)
             said = (
-                f"{_cell_text(domain, shared, cell)} is {of_left[cell]:,.0f} in the known totals "
-                f"of {_names_text(domain, left.attributes)}, and {of_right[cell]:,.0f} {other}"
+                f"{describe_cell(domain, shared, cell)} is {of_left[cell]:,.0f} in the known "
+                f"totals of {_names_text(domain, left.attributes)}, and {of_right[cell]:,.0f} "
+                f"{other}"
             )
     if said:
         raise ReleaseError(
@@ -392,14 +340,6 @@ def _several(domain: Domain, attributes: AttributeIndices) -> AttributeIndices:
 
 def _names_text(domain: Domain, attributes: AttributeIndices) -> str:
     return " × ".join(domain.names[index] for index in attributes) or "all records"
-
-
-def _cell_text(domain: Domain, attributes: AttributeIndices, cell: Sequence[Any]) -> str:
-    parts = [
-        f"{domain.names[index]} = {domain.attributes[index].labels()[int(place)]}"
-        for index, place in zip(attributes, cell, strict=True)
-    ]
-    return ", ".join(parts) or "all records"
 
 
 def known_text(tables: Sequence[Sequence[str]]) -> str:
