@@ -12,6 +12,7 @@ from rpexplore.errors import RpexploreError
 if TYPE_CHECKING:
     from rpexplore.planning.areas.area_sums import AreaName
     from rpexplore.releases.table_release import TableRelease
+    from rpexplore.results.known_release import KnownRelease
     from rpexplore.results.unbiased import Estimates
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
@@ -128,6 +129,7 @@ def postprocess(
     from rpexplore.results.estimates.shrinkage import BY_SIZE
     from rpexplore.results.known_totals import known_sentence
     from rpexplore.results.processed_folder import postprocess
+    from rpexplore.results.unbiased import Estimates
 
     if nonnegative and smooth:
         raise RpexploreError(
@@ -160,7 +162,8 @@ def postprocess(
         source, doubt = load_unbiased(release), ""
         if known_totals is not None:
             source, doubt = _with_known_totals(source, known_totals)
-            if not (nonnegative or smooth or round_ or round_to is not None or gap is not None):
+            others = nonnegative or smooth or round_ or round_to is not None or gap is not None
+            if not others and isinstance(source, Estimates):
                 write_combined(
                     source,
                     out,
@@ -248,7 +251,9 @@ def workbook(
     )
 
 
-def _with_known_totals(source: "TableRelease | Estimates", path: Path) -> "tuple[Estimates, str]":
+def _with_known_totals(
+    source: "TableRelease | Estimates", path: Path
+) -> "tuple[Estimates | KnownRelease, str]":
     """What was measured with the totals of a file; a sentence where noise does not explain them."""
     from rpexplore.common.files import file_bytes
     from rpexplore.errors import ReleaseError
@@ -257,12 +262,10 @@ def _with_known_totals(source: "TableRelease | Estimates", path: Path) -> "tuple
         known_totals_from_csv,
         with_known_totals,
     )
-    from rpexplore.results.unbiased import Estimates
 
-    measured = Estimates.of(source)
     content = file_bytes(path, f"The file of known totals {str(path)!r}", ReleaseError)
-    known = with_known_totals(source, known_totals_from_csv(measured, path, content))
-    return known, far_from_measured(measured, known)
+    known = with_known_totals(source, known_totals_from_csv(source, path, content))
+    return known, far_from_measured(source, known)
 
 
 def _say_known_totals(

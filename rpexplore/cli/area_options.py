@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rpexplore.cli.commands import Option
+from rpexplore.cli.commands import Option, Ratio
 from rpexplore.errors import DomainError, WorkloadError
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ Compare = Annotated[
     Option("--compare", help="Also show what shares of the budget by level would give."),
 ]
 Tolerance = Annotated[
-    float | None,
+    Ratio | None,
     Option(
         metavar="X",
         help="How far, relative, the objective may be from the best (else 0.0001 for sum, 0.003 "

@@ -11,6 +11,8 @@ from rpexplore.cli import area_options
 from rpexplore.cli.console import text_table
 from rpexplore.common.text import plural
 from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.codebook_columns import ROLES, ROLES_OF_VARIABLES
+from rpexplore.domain.codebook_rows import VARIABLES
 from rpexplore.errors import WorkloadError
 
 if TYPE_CHECKING:
@@ -40,10 +42,12 @@ def codebook_from_options(
     columns: dict[str, str] | None = None,
     encoding: str | None = None,
     language: str = "",
+    pending: Sequence[str] = (),
 ) -> "tuple[AreaTree | None, Domain]":
     """The attributes, and the areas of the codebook or of a file beside it; None for none.
 
     columns: of a CSV file or a spreadsheet, as `roles_of_columns` has them
+    pending: attributes that need no values, as they are given some later
     """
     from rpexplore.domain.area_codebook import names_areas
     from rpexplore.domain.domain import Domain
@@ -53,7 +57,7 @@ def codebook_from_options(
             raise WorkloadError(
                 "--level-names, --separator, --lengths and --recode-areas go with --areas FILE."
             )
-        return None, Domain.load(codebook, resource, columns, encoding, language)
+        return None, Domain.load(codebook, resource, columns, encoding, language, pending)
     if encoding is not None:
         raise WorkloadError("--encoding is not for codebooks beside areas; save them in UTF-8.")
     if columns is not None:
@@ -69,7 +73,8 @@ def codebook_from_options(
 def roles_of_columns(columns: str | None) -> dict[str, str] | None:
     """The columns of a codebook by what they are, as `Domain.load` takes them.
 
-    columns: as typed, "attribute=Variable,code=Code"
+    columns: as typed, "attribute=Variable,code=Code", or of a codebook with one row an attribute
+        "name=Variable,values=Codes"
     """
     if columns is None:
         return None
@@ -77,15 +82,21 @@ def roles_of_columns(columns: str | None) -> dict[str, str] | None:
     for text in columns.split(","):
         role, sign, column = text.partition("=")
         role = {"code": "value"}.get(role.strip().lower(), role.strip().lower())
-        is_known = role in ("attribute", "value", "label", "group") and role not in roles
+        is_known = role in (*ROLES, *ROLES_OF_VARIABLES) and role not in roles
         if not (is_known and sign and column.strip()):
             raise WorkloadError(
-                "--map must name columns as attribute=…, code=…, label=… and group=…, each once, "
+                "--map must name columns as attribute=…, code=…, label=… and group=…, or of one "
+                "row an attribute as name=…, values=…, type=…, label=… and missing=…, each once, "
                 f"separated by commas, got {text!r}."
             )
         roles[role] = column.strip()
-    if not {"attribute", "value"} <= roles.keys():
-        raise WorkloadError("--map must name the columns attribute and code, got others alone.")
+    if roles.keys() <= {*ROLES_OF_VARIABLES} and roles.keys() >= VARIABLES:
+        return roles
+    if not {"attribute", "value"} <= roles.keys() <= {*ROLES}:
+        raise WorkloadError(
+            "--map must name the columns attribute and code, or of one row an attribute name and "
+            f"values, got {', '.join(roles)}."
+        )
     return roles
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import click
 
+from rpexplore.common.numbers import exact_share
 from rpexplore.common.text import count_of
 from rpexplore.errors import RpexploreError
 
@@ -58,6 +59,22 @@ class _Choice(click.Choice):
 
 class RecordCount(float):
     """A number of records as people type it, maybe with thousands separators."""
+
+
+class Ratio(float):
+    """A share or a coefficient of variation as people type it: 0.2, 1/5 or 20%."""
+
+
+class _RatioType(click.ParamType):
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | None:
+        try:
+            return float(exact_share(value, "The share"))
+        except RpexploreError:
+            self.fail(f"{str(value)!r} is no number; write 0.2, 1/5 or 20%.", param, ctx)
 
 
 class _RecordCountType(click.ParamType):
@@ -151,6 +168,8 @@ def _type(kind: type, low: int | None = None, high: int | None = None) -> Any:
         return _Choice(kind)
     if kind is RecordCount:
         return _RecordCountType()
+    if kind is Ratio:
+        return _RatioType()
     return kind
 
 

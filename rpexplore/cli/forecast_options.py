@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rpexplore.cli.commands import Option, RecordCount, option
+from rpexplore.cli.commands import Option, Ratio, RecordCount, option
 from rpexplore.cli.options import RecordNoun
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ ForecastCount = Annotated[
     option("N", "How many records are expected in all; else as many as the public tables count."),
 ]
 ForecastLimit = Annotated[
-    float | None,
+    Ratio | None,
     option(
         "X",
         "Largest coefficient of variation of a good cell (else that of the plan's rule, or 0.2).",
@@ -45,7 +45,7 @@ ForecastLimit = Annotated[
     ),
 ]
 ForecastShare = Annotated[
-    float | None,
+    Ratio | None,
     option(
         "X",
         "Share of a table's people who are to be in good cells (else the plan's rule, or 0.9).",
@@ -103,7 +103,7 @@ DesignEffect = Annotated[
     ),
 ]
 WeightCv = Annotated[
-    float | None,
+    Ratio | None,
     option("X", "Total error: the public CV of the weights, for the design effect 1 + X²."),
 ]
 SamplingFraction = Annotated[

@@ -430,6 +430,21 @@ def with_groups(domain: "Domain", options: Sequence[str], encoding: str | None =
     return domain
 
 
+def _attribute_and_file(option: str) -> tuple[str, str]:
+    name, sign, file = option.partition("=")
+    if not (name and sign and file):
+        raise DomainError(
+            f"--public-values {option!r} must be an attribute, =, and a file of records, such as "
+            "region=records.csv."
+        )
+    return name, file
+
+
+def attributes_to_fill(options: Sequence[str]) -> list[str]:
+    """The attributes whose values `with_public_values` takes from records."""
+    return [_attribute_and_file(option)[0] for option in options]
+
+
 def with_public_values(
     domain: "Domain",
     options: Sequence[str],
@@ -450,15 +465,10 @@ def with_public_values(
     from rpexplore.data.files.source import file_kind
     from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.categories import Categories
-    from rpexplore.domain.domain import label_from_records
+    from rpexplore.domain.domain import completed, is_unfinished, label_from_records
 
     for option in options:
-        name, sign, file = option.partition("=")
-        if not (name and sign and file):
-            raise DomainError(
-                f"--public-values {option!r} must be an attribute, =, and a file of records, such "
-                "as region=records.csv."
-            )
+        name, file = _attribute_and_file(option)
         of_file = layout if file_kind(file) == "fixed" else None
         read = read_column_values(file, [name], encoding=encoding, layout=of_file)
         if name in read.refused:
@@ -469,9 +479,11 @@ def with_public_values(
         values = Categories(read.values[name])
         if name in domain:
             old = domain[name]
-            new = replace(
-                old, values=values, label=label_from_records(old.label), groups=(), levels=()
-            )
+            label = label_from_records(old.label)
+            if is_unfinished(old):
+                new = replace(completed(old, values), label=label)
+            else:
+                new = replace(old, values=values, label=label, groups=(), levels=())
             domain = domain.with_attributes(new if one is old else one for one in domain)
         else:
             added = Attribute(name, values, label_from_records(""))

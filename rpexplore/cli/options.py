@@ -6,7 +6,7 @@ from typing import Annotated
 
 import click
 
-from rpexplore.cli.commands import Option, RecordCount, argument, flag, option
+from rpexplore.cli.commands import Option, Ratio, RecordCount, argument, flag, option
 from rpexplore.workload.bases import BASES
 
 _TABLE = (
@@ -182,9 +182,11 @@ _EXPECTED = (
 )
 _CV_LIMIT = (
     "With expected counts: the largest coefficient of variation of a cell that is good enough to "
-    "publish (else 0.2, which is 20 %)."
+    "publish, such as 0.1 or 10% (else 20%)."
 )
-_WORKBOOK_CV_LIMIT = "The largest coefficient of variation of a publishable cell: 0.2 is 20 %."
+_WORKBOOK_CV_LIMIT = (
+    "The largest coefficient of variation of a publishable cell, such as 0.2 or 20%."
+)
 _A_CODEBOOK = (
     "Table Schema or CSVW (.json), attribute,value,label (.csv, .xlsx, .ods), DDI (.xml), PX "
     "(.px), or a file of SPSS, Stata or SAS whose labels are taken."
@@ -271,7 +273,8 @@ Columns = Annotated[
     option(
         "ROLE=COLUMN,…",
         "What the columns of a CSV codebook or a spreadsheet are, if they have other names: "
-        "attribute=Variable,code=Code,label=Bedeutung (and group=…).",
+        "attribute=Variable,code=Code,label=Bedeutung (and group=…). Of one row an attribute: "
+        "name=Variable,values=Codes (and type=…,label=…,missing=…).",
         "--map",
     ),
 ]
@@ -366,7 +369,7 @@ ExpectedCount = Annotated[
     option("N", "How many records are expected in all: forecasts how good the tables will be."),
 ]
 ExpectedFile = Annotated[Path | None, option("FILE", _EXPECTED, "--expected")]
-CvLimit = Annotated[float | None, option("X", _CV_LIMIT)]
+CvLimit = Annotated[Ratio | None, option("X", _CV_LIMIT)]
 
 Pilot = Annotated[
     str | None,
@@ -587,7 +590,7 @@ AnyResults = Annotated[
     Path,
     argument("RELEASE", "The folder of a release of any kind, or of what was made of one."),
 ]
-WorkbookCvLimit = Annotated[float, option("X", _WORKBOOK_CV_LIMIT)]
+WorkbookCvLimit = Annotated[Ratio, option("X", _WORKBOOK_CV_LIMIT)]
 LeaveEmpty = Annotated[bool, flag("--leave-empty", "Leave cells that are not publishable empty.")]
 WorkbookOut = Annotated[Path, option("FILE", "Where the workbook goes: an .xlsx file.")]
 Where = Annotated[list[str] | None, argument("A=VALUES", _WHERE)]
@@ -614,4 +617,4 @@ RoundTo = Annotated[
 Round = Annotated[
     bool, flag("--round", "Whole numbers that add up; most counts move by less than 1.")
 ]
-Gap = Annotated[float | None, option("G", _GAP)]
+Gap = Annotated[Ratio | None, option("G", _GAP)]

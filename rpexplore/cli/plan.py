@@ -295,6 +295,7 @@ def plan(
         count_distinct,
         find_smallest=minimum_budget is not None,
     )
+    distinct_or_several = count_distinct or records_per_person is not None or period is not None
     with progress("Reading the codebook"):
         tree, domain = codebooks.codebook_from_options(
             codebook,
@@ -470,6 +471,7 @@ def plan(
         refuse_existing(out, force)
         made.save(out)
     warning, note = _warning(made, wanted, totals), records_weighted.note(domain, asked)
+    each_is_one = "" if unit is None or distinct_or_several else _one_record_each(budget.noun)
     # Rules are judged by a forecast, which is shown with them.
     useful = usefulness_of(made, None if ruled or weighed else wanted, totals, design)
     choice = _when_to_choose(useful) if adaptive else None
@@ -483,6 +485,7 @@ def plan(
         **({} if chosen is None else {"weights_simulated": chosen.to_facts()}),
         "warning": warning,
         **({"weighted": weighted} if weighted else {}),
+        **({"unit": each_is_one} if each_is_one else {}),
         **({"unweighted": note} if note else {}),
         **{name: found for name, (found, _) in beside.items()},
         **({"guessed": asked.guessed} if asked.guessed else {}),
@@ -504,6 +507,7 @@ def plan(
         next_steps(smooth, from_release),
         warning,
         weighted,
+        each_is_one,
     ]
     say_result(as_json, facts, "\n\n".join(filter(None, texts)))
 
@@ -519,6 +523,14 @@ def _weighted(codebook: Path) -> str:
     from rpexplore.domain.codebook_remarks import remark_on_weights
 
     return remark_on_weights(codebook)
+
+
+def _one_record_each(noun: str) -> str:
+    return (
+        f"One {noun} is taken to be one record, as in a file with one row a {noun}. If a {noun} "
+        "can have several, say how many at most (--records-per-person 7), or count each once by "
+        "the column that has its number (--count-distinct COLUMN)."
+    )
 
 
 def _saved(made: "Plan", out: Path) -> str:

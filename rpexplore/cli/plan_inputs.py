@@ -11,7 +11,7 @@ import numpy as np
 
 from rpexplore.cli import area_options, inputs
 from rpexplore.cli import counts as preset_inputs
-from rpexplore.common.numbers import exact_fraction
+from rpexplore.common.numbers import exact_share
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import joined, plural
 from rpexplore.errors import DomainError, PlanError, RpexploreError, WorkloadError
@@ -318,7 +318,7 @@ def shares_from_options(share: Sequence[str]) -> dict[str, Fraction] | None:
             )
         if kind in shares:
             raise PlanError(f"--share names {kind} twice; name it once.")
-        shares[kind] = exact_fraction(number, f"The share of {kind}")
+        shares[kind] = exact_share(number, f"The share of {kind}")
     return shares or None
 
 

@@ -50,18 +50,23 @@ def schema(
     from rpexplore.domain.domain import describe_attributes_from_records
     from rpexplore.domain.values import describe_combinations
 
-    roles = codebooks.roles_of_columns(columns)
+    roles, filled = (
+        codebooks.roles_of_columns(columns),
+        inputs.attributes_to_fill(public_values or []),
+    )
     with progress("Reading the codebook"):
         tree, domain = codebooks.codebook_from_options(
             codebook, areas, level_names, separator, lengths, recode_areas,
-            resource=resource, columns=roles, encoding=encoding, language=language,
+            resource=resource, columns=roles, encoding=encoding, language=language, pending=filled,
         )  # fmt: skip
     layout, remark_on_layout = layout_of_codebook(codebook)
     domain = inputs.with_public_values(domain, public_values or [], encoding, layout)
     domain = inputs.with_not_stated(domain, not_stated or [])
     domain = inputs.with_groups(domain, groups or [], encoding)
     domain = inputs.with_recodes(domain, recode or [], encoding)
-    remarks = [] if tree is not None else remarks_on_codebook(codebook, resource, roles, encoding)
+    remarks = []
+    if tree is None:
+        remarks = remarks_on_codebook(codebook, resource, roles, encoding, filled)
     remarks += [remark_on_layout] if remark_on_layout else []
     if tree is not None and out is not None:
         remarks = [f"The areas are not in {out}; name their file to plan, by --areas."]

@@ -64,6 +64,14 @@ def exact_fraction(value: Exact, name: str) -> Fraction:
         ) from None
 
 
+def exact_share(value: Exact, name: str) -> Fraction:
+    """`exact_fraction`, where a text may also be in per cent: "20%" and "20 %" are 1/5."""
+    text = value.strip() if isinstance(value, str) else ""
+    if not text.endswith("%"):
+        return exact_fraction(value, name)
+    return exact_fraction(text.removesuffix("%").strip(), name) / 100
+
+
 def positive_rational(value: object, name: str, rounding: str) -> Fraction:
     """An int or Fraction above 0 as a Fraction of Python's integers; numpy's would overflow.
 

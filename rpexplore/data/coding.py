@@ -179,7 +179,7 @@ class Coder:
             codes = np.where(inside, codes, UNKNOWN).astype(np.int64)
         if self._declared is not None:
             codes[self._declared.where(column)] = MISSING
-        for value, code in values.missing_codes.items():  # they go before the numbers
+        for value, code in values.codes_of_texts.items():  # they go before the numbers
             codes[_are_missing(value, column, numbers, width)] = code
         return codes
 
@@ -220,7 +220,7 @@ class Coder:
         if self._declared is not None:
             codes[self._declared.where(plain)] = MISSING
         numbers = as_numbers(plain)
-        for value, code in values.missing_codes.items():
+        for value, code in values.codes_of_texts.items():
             day = values.missing_day(value)
             if day is not None:
                 codes[days == day] = code

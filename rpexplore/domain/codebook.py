@@ -158,7 +158,9 @@ def _values_from_field(field: dict[str, Any]) -> Values:
     if field.get("type") in DATES and not is_listed:
         return _dates(field, constraints)
     if "bins" in field:
-        return Bins(tuple(field["bins"]))
+        edges = tuple(field["bins"])
+        have_whole = all(whole_number(edge) is not None for edge in edges)
+        return Bins(edges, are_whole=have_whole and field.get("type") in WHOLE)
     if is_listed or field.get("type") == "boolean":
         return _categories(field, constraints.get("enum"))
     if is_range(constraints):
@@ -491,11 +493,13 @@ def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
             field["weights"] = True
     else:
         edges = [int(edge) if edge.is_integer() else edge for edge in values.edges]
-        field |= {"type": "number", "bins": edges}
+        field |= {"type": "integer" if values.are_whole else "number", "bins": edges}
     if isinstance(values, Numbers) and values.missing:
         field["missingValues"] = [
             {"value": value, "label": label} for value, label in values.missing
         ]
+    if isinstance(values, Numbers) and values.recode:
+        field["recode"] = dict(values.recode)
     if attribute.groups:
         field["groups"] = [list(path) for path in attribute.groups]
     if attribute.levels:

@@ -8,13 +8,15 @@ from rpexplore.common.files import as_utf8, utf8_text
 from rpexplore.common.numbers import shown
 from rpexplore.common.spreadsheets import numbered, sheets_of, spreadsheet_kind
 from rpexplore.common.text import csv_rows
-from rpexplore.domain.codebook_rows import attributes_from_csv
+from rpexplore.domain.codebook_rows import attributes_from_csv, below_title
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.table_codebooks import codebook_of_sheets
 from rpexplore.errors import DomainError
 
 ROLES = ("attribute", "value", "label", "group")
-"""What a column of a codebook can be; the first two are needed."""
+"""What a column of a codebook with one row a value can be; the first two are needed."""
+ROLES_OF_VARIABLES = ("name", "values", "type", "label", "missing")
+"""The same of one row an attribute."""
 _SHOWN = 3  # rows
 # In the languages of offices, the surest first; compared in small letters.
 _NAMES = {
@@ -33,6 +35,12 @@ _NAMES = {
         "text",
     ),
     "group": ("group", "gruppe", "groupe", "grupo"),
+    "values": (
+        "values", "werte", "wertebereich", "ausprägungen", "codes", "modalités",
+        "valeurs", "valores", "códigos", "range", "categories", "kategorien",
+    ),
+    "type": ("type", "typ", "tipo", "kind", "art"),
+    "missing": ("missing", "missings", "fehlend", "fehlende werte", "manquant", "perdidos"),
 }  # fmt: skip
 
 
@@ -59,17 +67,16 @@ class ForeignTable:
         """
         if spreadsheet_kind(filename):
             sheets = sheets_of(content, filename, DomainError).values()
-            tables = ([cells for _, cells in islice(numbered(rows), 1 + _SHOWN)] for rows in sheets)
+            tables = (numbered(rows) for rows in sheets)
         else:
             content = as_utf8(content)
-            rows = csv_rows(
-                utf8_text(content, filename, DomainError), filename, DomainError, delimiter=None
-            )
-            tables = iter([[cells for _, cells in islice(rows, 1 + _SHOWN)]])
-        for header, *below in filter(None, tables):
-            names = tuple(name.strip() for name in header)
-            if len({*names} - {""}) > 1:
-                return cls(filename, names, tuple(map(tuple, below)), content)
+            text = utf8_text(content, filename, DomainError)
+            tables = iter([csv_rows(text, filename, DomainError, delimiter=None)])
+        for rows in tables:
+            first = [row for _, row in islice(below_title(rows, _has_names), 1 + _SHOWN)]
+            if first and _has_names(first[0]):
+                names = tuple(name.strip() for name in first[0])
+                return cls(filename, names, tuple(map(tuple, first[1:])), content)
         raise DomainError(
             f"{shown(filename)} has no table with two columns or more that have names; give its "
             "columns names, such as attribute and value."
@@ -82,19 +89,37 @@ class ForeignTable:
 
     @property
     def guess(self) -> dict[str, str]:
-        """What each column seems to be: role -> column, of those that are told by their names.
+        """What each column of one row a value seems to be: role -> column, by their names.
 
         The first two columns that are nothing else are the attribute and the value.
         """
+        return self._guessed(ROLES, {role: _NAMES[role] for role in ROLES})
+
+    @property
+    def guess_of_variables(self) -> dict[str, str]:
+        """The same of a table with one row an attribute."""
+        names = {role: _NAMES.get(role, ()) for role in ROLES_OF_VARIABLES}
+        return self._guessed(ROLES_OF_VARIABLES, names | {"name": _NAMES["attribute"]})
+
+    @property
+    def seems_of_variables(self) -> bool:
+        """Whether it seems to have one row an attribute: a column says of its values, by its name,
+        and none of one value."""
+        heads = {name.casefold() for name in self.columns}
+        return bool(heads.intersection(_NAMES["values"])) and not heads & {*_NAMES["value"]}
+
+    def _guessed(
+        self, roles: Sequence[str], known_names: Mapping[str, Sequence[str]]
+    ) -> dict[str, str]:
         found: dict[str, str] = {}
         names = {name.casefold(): name for name in reversed(self.columns)}
-        for role in ROLES:
-            known = (names[name] for name in _NAMES[role] if name in names)
+        for role in roles:
+            known = (names[name] for name in known_names[role] if name in names)
             column = next((one for one in known if one not in found.values()), None)
             if column is not None:
                 found[role] = column
         left = [name for name in self.columns if name not in found.values()]
-        for role in ROLES[:2]:
+        for role in roles[:2]:
             if role not in found and left:
                 found[role] = left.pop(0)
         return found
@@ -104,7 +129,8 @@ class ForeignTable:
 
         columns: as of `Domain.load`
         """
-        if missing := [role for role in ROLES[:2] if role not in columns]:
+        needed = ROLES_OF_VARIABLES if "name" in columns or "values" in columns else ROLES
+        if missing := [role for role in needed[:2] if role not in columns]:
             raise DomainError(
                 f"A codebook needs a column with the {missing[0]}; say which of "
                 f"{_listed(self.columns)} it is."
@@ -113,6 +139,11 @@ class ForeignTable:
             return codebook_of_sheets(self.content, self.filename, columns).domain
         text = utf8_text(self.content, self.filename, DomainError)
         return Domain(tuple(attributes_from_csv(text, self.filename, columns)))
+
+
+def _has_names(row: Sequence[str]) -> bool:
+    """Whether a row may name columns: two or more."""
+    return len({cell.strip() for cell in row} - {""}) > 1
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """What to look at before a codebook is used: what its file leaves out."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from rpexplore.common.files import file_bytes, utf8_text
@@ -37,24 +37,31 @@ def remarks_on_codebook(
     resource: str | None = None,
     columns: Mapping[str, str] | None = None,
     encoding: str | None = None,
+    filled: Collection[str] = (),
 ) -> list[str]:
     """What to look at before the codebook in this file is used.
 
     resource, columns, encoding: as of `Domain.load`
+    filled: attributes that have values from elsewhere
     """
+
+    def left_out(listed: Mapping[str, str]) -> dict[str, str]:
+        return {name: kind for name, kind in listed.items() if name not in filled}
+
     if path.suffix.lower() == ".json":
         text = utf8_text(file_bytes(path, str(path), DomainError), str(path), DomainError)
         stated = schema_in_json(text, path.name, resource)
         remarks = [*stated.remarks]
-        if stated.describes_tables and stated.has_fields and stated.without_values:
-            remarks.append(describe_left_out(stated.without_values))
+        is_left_out = stated.describes_tables and stated.has_fields
+        if is_left_out and (names := left_out(stated.without_values)):
+            remarks.append(describe_left_out(names))
         return remarks
     if not dictionary_kind(b"", path.name):
         return []
     draft = draft_of_file(path, f"The codebook {str(path)!r}", columns, encoding=encoding)
     remarks = [*draft.remarks]
-    if draft.without_values:
-        remarks.append(describe_left_out(draft.without_values, is_draft=True))
+    if names := left_out(draft.without_values):
+        remarks.append(describe_left_out(names, is_draft=True))
     return remarks
 
 

@@ -27,14 +27,16 @@ def attributes_from_csv(
     """The attributes of a CSV codebook text; `source` is named in errors.
 
     named: "attribute", "value", "label", "group" -> the column that is that, where columns have
-    other names; others are then passed over.
+    other names; of one row an attribute "name", "values", "type", "label", "missing". Others are
+    then passed over.
     """
     all_rows = csv_rows(text, source, DomainError, delimiter=None)
     rows = below_title(all_rows, lambda row: is_header(row, named))
     _, header = first = next(rows, (1, []))
     heads = {column.strip().lower() for column in header}
-    if named is None and heads >= VARIABLES and not {"attribute", "value"} <= heads:
-        return attributes_of_variables(chain([first], rows), source)
+    is_named_so = named is None and heads >= VARIABLES and not {"attribute", "value"} <= heads
+    if is_named_so or (named is not None and named.keys() >= VARIABLES):
+        return attributes_of_variables(chain([first], rows), source, named)
     return attributes_of_rows(chain([first], rows), source, named)
 
 
@@ -75,7 +77,7 @@ def attributes_of_rows(
         raise DomainError(
             f"{source} must have a header with the columns attribute, value and (if wanted) "
             f"label, got {shown(', '.join(columns)) or 'no header'}. Name them so, or say which is "
-            "which: --map attribute=…,code=…,label=…"
+            "which: --map attribute=…,code=…,label=… (of one row an attribute name=…,values=…)"
         )
     refuse_twice(columns, ("attribute", "value", "label", "group"), source, DomainError)
     if named is None:
@@ -128,16 +130,18 @@ _RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+?)\s*(?:step\s+(.+?)\s*)?")
 
 
 def attributes_of_variables(
-    rows: Iterator[tuple[int, Sequence[str]]], source: str
+    rows: Iterator[tuple[int, Sequence[str]]], source: str, named: Mapping[str, str] | None = None
 ) -> list[Attribute]:
     """The attributes of rows with one attribute each, of which the first names the columns.
 
     The columns are name, values and, if wanted, type, label and missing. Values are a range (0..99,
     2026-01-01..2026-12-31 step month), edges of bins (type bins: 0; 500; 1000), limits of amounts
     (type amounts: 0..200000), or a list (F=Female; M=Male) with semicolons, or else with commas.
+
+    named: as of `attributes_from_csv`
     """
     attributes = []
-    for number, row in _variables(rows):
+    for number, row in _variables(rows, source, named):
         name, values = row.get("name", "").strip(), row.get("values", "").strip()
         if not name and not values:
             continue
@@ -156,9 +160,15 @@ def labels_of_variables(rows: Iterator[tuple[int, Sequence[str]]]) -> dict[str, 
     }
 
 
-def _variables(rows: Iterator[tuple[int, Sequence[str]]]) -> Iterator[tuple[int, dict[str, str]]]:
+def _variables(
+    rows: Iterator[tuple[int, Sequence[str]]],
+    source: str = "",
+    named: Mapping[str, str] | None = None,
+) -> Iterator[tuple[int, dict[str, str]]]:
     _, header = next(rows, (1, []))
     columns = [column.strip().lower() for column in header]
+    if named is not None:
+        columns = _renamed(header, named, source)
     for number, cells in rows:
         yield number, dict(zip(columns, cells, strict=False))
 
@@ -242,12 +252,13 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
     rows = [["attribute", "value", "label", *grouped]]
     for attribute in attributes:
         values = attribute.values
-        if isinstance(values, Integers) and values.step == 1 and not values.missing:
+        is_plain = isinstance(values, Integers) and values.step == 1
+        if is_plain and not (values.missing or values.recode):
             values = Categories(tuple(attribute.labels()))
         if not isinstance(values, Categories):
             raise DomainError(
-                f"Attribute {attribute.name!r} groups numbers, has amounts, dates or a cell for "
-                "missing ones, which a CSV codebook cannot say; save the domain as .json."
+                f"Attribute {attribute.name!r} groups numbers, has recodes, amounts, dates or a "
+                "cell for missing ones, which a CSV codebook cannot say; save the domain as .json."
             )
         if attribute.levels:
             raise DomainError(

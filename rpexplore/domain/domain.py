@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -25,11 +25,12 @@ from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import reading_of
-from rpexplore.domain.ordered_values import NOT_STATED, Dates, Integers
-from rpexplore.domain.stated_schema import IMPOSSIBLE, schema_in_json
+from rpexplore.domain.levels import AT
+from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers
+from rpexplore.domain.stated_schema import IMPOSSIBLE, PENDING, schema_in_json
+from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.domain.values import (
     ImpossibleCombination,
-    StructuralZeros,
     describe_combinations,
     stated_combinations,
 )
@@ -141,6 +142,7 @@ class Domain:
         columns: Mapping[str, str] | None = None,
         encoding: str | None = None,
         language: str = "",
+        pending: Collection[str] = (),
     ) -> "Domain":
         """Read a codebook: Frictionless Table Schema (.json) or attribute,value,label (.csv).
 
@@ -154,6 +156,7 @@ class Domain:
         encoding: of text files, such as "windows-1252"; UTF-8 if left out, or as a byte order mark
         says; of SPSS, Stata and SAS as of `FileSource`
         language: of labels, of a DDI codebook or a PX file in several: "de"; the first if left out
+        pending: attributes whose values are given later, which a Table Schema need not list
 
         Raises `DomainError` if the file is missing, of another kind, or not usable.
         """
@@ -179,7 +182,7 @@ class Domain:
             return draft.domain
         source = f"The codebook {str(path)!r}"
         text = utf8_text(file_bytes(path, source, DomainError), source, DomainError, encoding)
-        return cls.parse(text, Path(path).name, resource, columns)
+        return cls.parse(text, Path(path).name, resource, columns, pending)
 
     @classmethod
     def parse(
@@ -188,17 +191,16 @@ class Domain:
         filename: str,
         resource: str | None = None,
         columns: Mapping[str, str] | None = None,
+        pending: Collection[str] = (),
     ) -> "Domain":
         """The domain of a codebook's text; the ending of `filename` tells its format.
 
-        resource, columns: as of `load`
+        resource, columns, pending: as of `load`
         """
         ending = Path(filename).suffix.lower()
         if ending == ".json":
             stated = schema_in_json(text, filename, resource)
-            # Of descriptions of tables, and no codebooks, what lists no values is left out.
-            has_some = stated.describes_tables and stated.has_fields
-            return cls.from_schema(stated.with_values if has_some else stated.schema)
+            return cls.from_schema(stated.usable(pending))
         if ending in CSV_ENDINGS and resource is not None:
             raise DomainError(f"{filename} is no Data Package; name none of its tables.")
         if ending in CSV_ENDINGS:
@@ -371,6 +373,17 @@ class Domain:
         try:
             return self.indices[normalize("NFC", name)]
         except (KeyError, TypeError):
+            at_level = [
+                f"{attribute.name}{AT}{level.name}"
+                for attribute in self.attributes
+                for level in attribute.all_levels
+                if level.name == name
+            ]
+            if at_level:
+                raise DomainError(
+                    f"There is no attribute {name!r} in the domain; it is a level, and is named "
+                    f"behind its attribute: {joined(at_level, ' or ')}."
+                ) from None
             known = ", ".join(self.names[:8]) + (", …" if len(self) > 8 else "")
             close = get_close_matches(str(name), self.names, n=1)
             meant = f"did you mean {close[0]!r}?" if close else f"it has {known or 'none yet'}."
@@ -445,7 +458,9 @@ def _read_otherwise(left: Values, right: Values) -> str | None:
 def _values(attribute: Attribute) -> object:
     values = attribute.values
     if isinstance(values, Dates):  # in whatever format records write them
-        return values.starts, values.last, values.missing
+        return values.starts, values.last, values.missing, values.recode
+    if isinstance(values, Bins):
+        return replace(values, are_whole=False)
     return values.values if isinstance(values, Categories) else values
 
 
@@ -456,7 +471,7 @@ FOUND_IN_RECORDS = "values found in the records"  # in a label, so that every fi
 _MOST_NAMED = 5
 
 # A single value stands in for those that are to come: an attribute of one value changes no plan.
-TO_COMPLETE = Categories(("(to be completed)",))
+TO_COMPLETE = Categories((PENDING,))
 
 
 def label_from_records(label: str) -> str:
@@ -546,7 +561,11 @@ def completed(attribute: Attribute, values: Values) -> Attribute:
         listed = {value: text for value, text in known.items() if value not in values.values}
         texts = [text if text not in values.labels else value for value, text in listed.items()]
         groups = tuple((MISSING,) if value in known else () for value in (*values.values, *listed))
-        values = Categories((*values.values, *listed), (*values.labels, *texts))
+        labels = [
+            known[value] if value in known and label == value else label
+            for value, label in zip(values.values, values.labels, strict=True)
+        ]
+        values = Categories((*values.values, *listed), (*labels, *texts))
         groups = groups if known else ()
     elif known and not values.missing:
         pairs = tuple(

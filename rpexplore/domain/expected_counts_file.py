@@ -5,17 +5,15 @@ date and source before the header, and may have shares instead of counts.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain, product
-from unicodedata import normalize
 
 import numpy as np
 
 from rpexplore.common.files import utf8_text
 from rpexplore.common.json_fields import refusing
-from rpexplore.common.numbers import shown, shown_few
 from rpexplore.common.text import csv_rows, csv_text, plural, refuse_unclear, with_decimal_point
-from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.count_rows import TOTALS, CountColumns, describe_cell
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import (
     MAX_COUNT,
@@ -25,16 +23,11 @@ from rpexplore.domain.expected_counts import (
     checked_number,
 )
 from rpexplore.domain.public_tables import PublicTable
-from rpexplore.domain.result_schema import RELEASED
-from rpexplore.domain.values import index_by_value
 from rpexplore.errors import WorkloadError
 
 COUNT_COLUMNS = ("count", "value")  # the second is what a release's tables call it
 SHARE_COLUMNS = ("share", "percent")  # of public tables; what they add up to is all
 _FACT = re.compile(r'"?#\s*(name|date|source)\s*:(.*)', re.IGNORECASE)
-# What else a release's tables have for each cell, and what an attribute of that name is called.
-_FIGURES = {column.name for column in RELEASED}
-_ATTRIBUTE, _LABEL = " (attribute)", " label"
 
 
 def expected_counts_from_csv(domain: Domain, content: bytes, source: str) -> ExpectedCounts:
@@ -117,29 +110,21 @@ def _from_rows(
     No row is read before the header, and none behind the first that is wrong.
     """
     _, header = next(rows, (1, []))
-    columns, count_column = _columns(domain, header)
-    attributes = [domain.attributes[index] for index in columns]
-    shape = tuple(attribute.size for attribute in attributes)
+    found = CountColumns.of(domain, header, (*COUNT_COLUMNS, *TOTALS), WorkloadError)
+    indices = list(found.columns)
+    shape = tuple(domain.attributes[index].size for index in indices)
     check_margin_size(shape)
     counts, negative, written = np.full(shape, np.nan), 0, list[str]()
-    is_release = header[count_column] == "value" and "standard_error" in header
-    for number, row in rows:
-        if not any(text.strip() for text in row):
-            continue
+    is_release = header[found.count] == "value" and "standard_error" in header
+    for number, values, text in found.cells(rows):
+        cell = tuple(values.values())
         with refusing(WorkloadError, f"Line {number}"):
-            if len(row) != len(header):
-                raise WorkloadError(
-                    f"There are {plural(len(row), 'value')} for {plural(len(header), 'column')}; "
-                    "put texts that hold a comma in quotes."
-                )
-            texts = [row[column] for column in columns.values()]
-            cell = tuple(map(_value_index, attributes, texts))
             if not np.isnan(counts[cell]):
                 raise WorkloadError(
-                    f"{_describe_cell(attributes, cell)} is there twice; keep one row for it."
+                    f"{describe_cell(domain, indices, cell)} is there twice; keep one row for it."
                 )
-            written.append(row[count_column])
-            count = with_decimal_point(row[count_column])
+            written.append(text)
+            count = with_decimal_point(text)
             if is_release and -MAX_COUNT <= checked_number(count) < 0:
                 counts[cell], negative = 0, negative + 1
             else:
@@ -150,70 +135,12 @@ def _from_rows(
     if missing:
         raise WorkloadError(
             f"{plural(len(missing), 'row')} of {counts.size:,} missing, the first for "
-            f"{_describe_cell(attributes, missing[0])}; give every combination of values a row, "
-            "with a count of 0 where there is nobody."
+            f"{describe_cell(domain, indices, missing[0])}; give every combination of values a "
+            "row, with a count of 0 where there is nobody."
         )
     return ExpectedCounts(
-        tuple(attribute.name for attribute in attributes),
-        tuple(tuple(attribute.stored_values()) for attribute in attributes),
+        tuple(domain.names[index] for index in indices),
+        tuple(tuple(domain.attributes[index].stored_values()) for index in indices),
         tuple(counts.ravel().tolist()),
         negative,
     )
-
-
-def _value_index(attribute: Attribute, text: str) -> int:
-    index_of = index_by_value(attribute)
-    text = normalize("NFC", text)
-    index = index_of.get(text, index_of.get(text.strip()))
-    if index is None:
-        raise WorkloadError(
-            f"{attribute.name!r} has no value {shown(text)!r} in the codebook; it has "
-            f"{shown_few(attribute.stored_values())}."
-        )
-    return index
-
-
-def _columns(domain: Domain, header: Sequence[str]) -> tuple[dict[int, int], int]:
-    """({index of an attribute: its column}, ascending; column of the counts) of a header.
-
-    The counts are in the last column that is called so: an attribute may have that name too.
-    """
-    titles = [name.strip().lower() for name in header]
-    called = next((name for name in COUNT_COLUMNS if name in titles), None)
-    if called is None:
-        raise WorkloadError(
-            f"There must be a column called count, got {shown_few(header) or 'no header'}."
-        )
-    if titles.count(called) > 1 and called not in domain:
-        raise WorkloadError(f"There are two columns called {called}; keep one of them.")
-    count_column = len(titles) - 1 - titles[::-1].index(called)
-    columns: dict[int, int] = {}
-    for column, title in enumerate(header):
-        if column == count_column or _is_passed_over(title, header, domain):
-            continue
-        candidates = (title, title.strip(), title.removesuffix(_ATTRIBUTE))
-        name = next((name for name in candidates if name in domain), None)
-        if name is None:
-            raise WorkloadError(
-                f"The column {shown(title)!r} is no attribute of the codebook; rename it, or take "
-                "it out after summing over it."
-            )
-        index = domain.position(name)
-        if index in columns:
-            raise WorkloadError(f"There are two columns {name!r}; keep one.")
-        columns[index] = column
-    return dict(sorted(columns.items())), count_column
-
-
-def _is_passed_over(title: str, header: Sequence[str], domain: Domain) -> bool:
-    """Whether a release's tables have this column beside their attributes and counts."""
-    if f"{title}{_ATTRIBUTE}" in header:
-        return True
-    labels = title.endswith(_LABEL) and title.removesuffix(_LABEL) in header
-    return (labels or title in _FIGURES) and title not in domain
-
-
-def _describe_cell(attributes: Sequence[Attribute], cell: Sequence[int]) -> str:
-    pairs = zip(attributes, cell, strict=True)
-    texts = [f"{attribute.name} = {attribute.stored_values(i + 1)[i]}" for attribute, i in pairs]
-    return ", ".join(texts) or "the total"

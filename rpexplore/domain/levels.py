@@ -38,8 +38,9 @@ AT = "@"
 MOST_LEVELS, MOST_GROUPED = 100, 1_000_000
 """Levels of an attribute; and groups of values, one for each value and level, of a codebook."""
 
-_NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?)"
-_BAND = re.compile(rf"\s*{_NUMBER}\s*(?:(\+)|(?:-|–|to|\.\.)\s*{_NUMBER})?\s*")
+_NUMBER = r"(-?[0-9]++(?:\.[0-9]++)?)"
+BAND = re.compile(rf"\s*+{_NUMBER}\s*+(?:(\+)|(?:-|–|to|\.\.)\s*+{_NUMBER})?\s*+")
+"""A band of numbers as people write it: its first number, a plus sign or its last number."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ def _from_bands(name: str, stated: str, values: Any) -> tuple[str, ...]:
     ends = _ends_of_values(name, values)
     bands: list[tuple[float, float, str]] = []
     for text in stated.split(","):
-        match = _BAND.fullmatch(text)
+        match = BAND.fullmatch(text)
         if match is None:
             raise DomainError(
                 f"The level {name!r} must be bands such as 0-17, 18-64, 65+, got {text.strip()!r}."
@@ -278,7 +279,7 @@ def _ends_of_values(name: str, values: "Values") -> list[tuple[float, float]]:
         firsts = range(values.minimum, values.maximum + 1, values.step)
         return [(first, min(first + values.step - 1, values.maximum)) for first in firsts]
     if isinstance(values, Bins):
-        return list(pairwise(values.edges))
+        return values.ends
     raise DomainError(
         f"The level {name!r} states numbers, and the values are none; list the values of each "
         "group."

@@ -21,18 +21,13 @@ from rpexplore.common.numbers import shown
 from rpexplore.domain.area_file import CODE, columns_of_file
 from rpexplore.domain.area_levels import RowName, text_column
 from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.count_rows import TOTALS
 from rpexplore.errors import DomainError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LIST, TOTAL = "list", "total"
-# A column of totals in the languages of offices, the surest first; compared in small letters.
-TOTALS = (
-    TOTAL, "count", "population", "persons", "people", "residents", "anzahl", "einwohner",
-    "bevölkerung", "bevoelkerung", "personen", "insgesamt", "effectif", "nombre", "habitants",
-    "personnes", "población", "poblacion", "habitantes", "personas",
-)  # fmt: skip
+LIST = "list"
 
 
 def lists_of_areas(
@@ -119,7 +114,7 @@ def totals_of_areas(
     for row, (area, text) in enumerate(zip(areas.tolist(), texts, strict=True), 1):
         if not re.fullmatch("[0-9]{1,15}", text.strip()):
             raise DomainError(
-                f"{row_name(row)} has the {TOTAL} {shown(text)!r}; write a whole number such as "
+                f"{row_name(row)} has the total {shown(text)!r}; write a whole number such as "
                 "1250, without separators."
             )
         if area in totals:
@@ -129,7 +124,7 @@ def totals_of_areas(
         totals[area] = int(text)
         if area >= tree.n_areas and totals[area]:
             raise DomainError(
-                f"{row_name(row)} has the {TOTAL} {text.strip()} of the area {_path(tree, area)}, "
+                f"{row_name(row)} has the total {text.strip()} of the area {_path(tree, area)}, "
                 "which is stated to be empty; make it 0, or take the mark out of the areas."
             )
     if not totals:

@@ -51,9 +51,12 @@ class Numbers(ABC):
 
     missing  (value, label) of what stands for no answer in the records: ("-9", "refused"). The
              value "" is an empty cell. Values with one label share a cell.
+    recode   (text in the records, number or day that it is counted as): ("85+", "85"). A label of
+             a value stands for its first number or day. Amounts have none.
     """
 
     missing: tuple[tuple[str, str], ...]
+    recode: tuple[tuple[str, str], ...] = ()
     _own_labels = _NUMBER_LABEL  # which no cell for missing values may have
     _noun = "numbers"
 
@@ -85,9 +88,22 @@ class Numbers(ABC):
             for value, label in self.missing
         }
 
-    @abstractmethod
+    @cached_property
+    def codes_of_texts(self) -> dict[str, int]:
+        """The index of each text that is told before numbers are: missing ones, and recoded."""
+        return self.missing_codes | {text: self._index_of(number) for text, number in self.recode}
+
     def holds(self, text: str) -> bool:
         """Whether a text in the records would be read as one of the numbers."""
+        return self._index_of(text) >= 0
+
+    def _index_of(self, text: str) -> int:
+        """The index of the value that a number or day in the records is in; −1: in none."""
+        raise NotImplementedError
+
+    def _first_of(self, index: int) -> str:
+        """The first number or day of a value, as text."""
+        raise NotImplementedError
 
     def label(self, index: int) -> str:
         return self.range_label(index, index)
@@ -129,6 +145,38 @@ class Numbers(ABC):
             missing.append((value, label))
         object.__setattr__(self, "missing", tuple(missing))
 
+    def _check_recode(self) -> None:
+        if not isinstance(self.recode, list | tuple):
+            raise DomainError(
+                f"The recode must be a list of texts and numbers, got {self.recode!r}."
+            )
+        labels = (
+            {self.label(index): index for index in range(self.n_ordered)} if self.recode else {}
+        )
+        recode, seen = [], {self._missing_key(value) for value, _ in self.missing}
+        for pair in self.recode:
+            if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(map(is_text, pair)):
+                raise DomainError(f"A recode must be a pair of texts, got {pair!r}.")
+            text, target = (normalize("NFC", part.strip()) for part in pair)
+            if not text:
+                raise DomainError(
+                    "An empty value cannot be recoded to a number; give it a cell of its own, by "
+                    "missingValues."
+                )
+            if target in labels:
+                target = self._first_of(labels[target])
+            if self._index_of(target) < 0:
+                raise DomainError(
+                    f"It recodes {text!r} to {target!r}, which is none of its {self._noun}; name "
+                    f"one from {self.label(0)} to {self.label(self.n_ordered - 1)}."
+                )
+            key = self._missing_key(text)
+            if key in seen:
+                raise DomainError(f"It says twice what {text!r} is counted as; keep one of them.")
+            seen.add(key)
+            recode.append((text, target))
+        object.__setattr__(self, "recode", tuple(recode))
+
     def _missing_key(self, value: str) -> object:
         """What a missing value is in the records, however it is written."""
         return value if number_of(value) is None else Decimal(value)
@@ -159,6 +207,7 @@ class Integers(Numbers):
     maximum: int
     step: int = 1
     missing: tuple[tuple[str, str], ...] = ()
+    recode: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("minimum", "maximum", "step"):
@@ -177,14 +226,20 @@ class Integers(Numbers):
                 f"The maximum must not be below the minimum, got {self.minimum} … {self.maximum}."
             )
         self._check_missing()
+        self._check_recode()
 
     @property
     def n_ordered(self) -> int:
         return (self.maximum - self.minimum) // self.step + 1
 
-    def holds(self, text: str) -> bool:
+    def _index_of(self, text: str) -> int:
         number = number_of(text.strip())
-        return number is not None and self.minimum <= number <= self.maximum
+        if number is None or not self.minimum <= number <= self.maximum:
+            return -1
+        return (int(number) - self.minimum) // self.step
+
+    def _first_of(self, index: int) -> str:
+        return str(self.minimum + index * self.step)
 
     def _numbers_label(self, first: int, last: int) -> str:
         lowest, highest = self.minimum + first * self.step, self._highest(last)
@@ -201,6 +256,8 @@ class Integers(Numbers):
 class Bins(Numbers):
     """Intervals edge[i] ≤ x < edge[i+1]; the last one includes its right edge.
 
+    are_whole  whether all numbers are whole, so that 0..14 names what is from 0 to under 15
+
     Example:
         >>> Bins((0, 10.5, 20)).size
         2
@@ -208,6 +265,8 @@ class Bins(Numbers):
 
     edges: tuple[float, ...]
     missing: tuple[tuple[str, str], ...] = ()
+    recode: tuple[tuple[str, str], ...] = ()
+    are_whole: bool = False
 
     def __post_init__(self) -> None:
         edges = tuple(float(e) if isinstance(e, np.floating) else e for e in self.edges)
@@ -225,15 +284,30 @@ class Bins(Numbers):
                     f"Bin edges must increase, got {_number(left)} before {_number(right)}."
                 )
         object.__setattr__(self, "edges", tuple(float(edge) for edge in edges))
+        if self.are_whole and not all(map(float.is_integer, self.edges)):
+            raise DomainError("Bins of whole numbers have whole edges; write them so.")
         self._check_missing()
+        self._check_recode()
 
     @property
     def n_ordered(self) -> int:
         return len(self.edges) - 1
 
-    def holds(self, text: str) -> bool:
+    def _index_of(self, text: str) -> int:
         number = number_of(text.strip())
-        return number is not None and self.edges[0] <= number <= self.edges[-1]
+        if number is None or not self.edges[0] <= number <= self.edges[-1]:
+            return -1
+        return min(bisect_right(self.edges, number), self.n_ordered) - 1
+
+    def _first_of(self, index: int) -> str:
+        return _number(self.edges[index])
+
+    @property
+    def ends(self) -> list[tuple[float, float]]:
+        """The first number of each interval, and the last: its right edge, or 1 less of whole
+        numbers, but for the last interval."""
+        highs = [edge - self.are_whole for edge in self.edges[1:-1]]
+        return list(zip(self.edges[:-1], [*highs, self.edges[-1]], strict=True))
 
     def _numbers_label(self, first: int, last: int) -> str:
         joint = "to" if last == self.n_ordered - 1 else "to under"
@@ -267,6 +341,7 @@ class Dates(Numbers):
     edges: tuple[date, ...] = ()
     format: str = ""
     missing: tuple[tuple[str, str], ...] = ()
+    recode: tuple[tuple[str, str], ...] = ()
     _own_labels = _DATE_LABEL
     _noun = "dates"
 
@@ -280,6 +355,7 @@ class Dates(Numbers):
             edges: Sequence[date | str] = (),
             format: str = "",
             missing: Sequence[tuple[str, str]] = (),
+            recode: Sequence[tuple[str, str]] = (),
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -320,6 +396,7 @@ class Dates(Numbers):
                 f"than one group; group whole {unit}s, or write days in full."
             )
         self._check_missing()
+        self._check_recode()
 
     @property
     def _ends(self) -> tuple[int, int]:
@@ -376,8 +453,18 @@ class Dates(Numbers):
         return behind // self.steps.width + 1
 
     def holds(self, text: str) -> bool:
-        day = self.reading.ordinal(text)
-        return day is not None and self._ends[0] <= day < self._ends[1]
+        return self._group_of(self.reading.ordinal(text)) >= 0
+
+    def _index_of(self, text: str) -> int:
+        return self._group_of(self.missing_day(text))
+
+    def _group_of(self, day: int | None) -> int:
+        if day is None or not self._ends[0] <= day < self._ends[1]:
+            return -1
+        return bisect_right(self.starts, day) - 1
+
+    def _first_of(self, index: int) -> str:
+        return date.fromordinal(self.starts[index]).isoformat()
 
     def missing_day(self, value: str) -> int | None:
         """The day that a missing value writes, as an ordinal; None if it writes none."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few, shown_value
 from rpexplore.common.text import csv_rows
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import MISSING, Values
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.ordered_values import NOT_STATED
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _RANGE = re.compile(r"\s*([+-]?[0-9]+)\s*\.\.\s*([+-]?[0-9]+)\s*")
 _MOST_TEXTS = 100_000  # that ranges of an attribute stand for
+_MOST_OF_NUMBERS = 1_000  # of numbers and dates, where each is a case for an engine
 
 
 def recoded(values: Values, recode: Mapping[str, str]) -> Values:
@@ -29,11 +31,11 @@ def recoded(values: Values, recode: Mapping[str, str]) -> Values:
 
     Args:
         recode: Text in records, or a range of whole numbers ("7..20", both included) -> the value
-            that it is counted as.
+            that it is counted as; of numbers and dates also one of them ("85+" -> "85").
 
     Raises:
-        DomainError: For values that are no list, a key that is a value or is there twice, and a
-            text that no value has.
+        DomainError: For amounts, a key that is a value of a list or is there twice, and a text that
+            no value has.
 
     Example:
         >>> recoded(Categories(("5", "6+")), {"6": "6+", "7..9": "6+"}).spellings
@@ -41,11 +43,18 @@ def recoded(values: Values, recode: Mapping[str, str]) -> Values:
     """
     if not recode:
         return values
-    if not isinstance(values, Categories):
+    if isinstance(values, Amounts):
         raise DomainError(
-            "values are recoded to those of a list, and it has numbers or dates; list its values, "
-            "or give it bins."
+            "amounts are summed as they are, and not recoded; give it bins, or change the records."
         )
+    if not isinstance(values, Categories):
+        pairs = [(text, target) for key, target in recode.items() for text in texts_of_key(key)]
+        if len(pairs) > _MOST_OF_NUMBERS:
+            raise DomainError(
+                f"its recodes stand for more than {_MOST_OF_NUMBERS:,} values, of which each is "
+                "looked for; give it other bins, or shorter ranges."
+            )
+        return replace(values, recode=(*values.recode, *pairs))
     own = dict(enumerate(values.spellings or [()] * values.size))
     added: dict[int, dict[str, None]] = {index: {} for index in own}
     places = {value: index for index, value in enumerate(values.values)}

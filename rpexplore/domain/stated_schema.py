@@ -1,6 +1,6 @@
 """Stated schemas: which Table Schema a JSON text is, holds or stands for, and what lists values."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -13,6 +13,8 @@ from rpexplore.domain.csvw_codebook import is_csvw, schemas_of_csvw
 from rpexplore.errors import DomainError
 
 DATA_PACKAGE, DATA_RESOURCE, CSVW = "Data Package", "Data Resource", "CSV on the Web"
+PENDING = "(to be completed)"
+"""The one value of an attribute whose values are given later."""
 IMPOSSIBLE = "impossible"  # the property of a schema with the combinations that no record has
 
 
@@ -33,10 +35,29 @@ class StatedSchema:
         fields = self.schema.get("fields") if isinstance(self.schema, dict) else None
         return isinstance(fields, list) and bool(fields)
 
-    @property
-    def with_values(self) -> dict[str, Any]:
-        """The schema without the fields that do not say which values they can have."""
-        fields = [field for field in self.schema["fields"] if not _lacks_values(field)]
+    def usable(self, pending: Collection[str] = (), *, leave_out: bool | None = None) -> Any:
+        """The schema as it can be read.
+
+        pending: fields whose values are given later, which may list none: they have the value
+            `PENDING`, and those that stand for no answer
+        leave_out: whether others that list none are left out; else if it describes tables
+        """
+        leave_out = self.describes_tables if leave_out is None else leave_out
+        if not self.has_fields:
+            return self.schema
+        fields = []
+        for field in self.schema["fields"]:
+            if not _lacks_values(field):
+                fields.append(field)
+            elif field["name"] in pending:
+                known = {key: field[key] for key in ("name", "title") if key in field}
+                missing = {value: text for value, text in missing_values(field).items() if value}
+                known["missingValues"] = [
+                    {"value": value, "label": text or value} for value, text in missing.items()
+                ]
+                fields.append({**known, "constraints": {"enum": [PENDING]}})
+            elif not leave_out:
+                fields.append(field)
         return {**self.schema, "fields": fields}
 
     @property

@@ -38,6 +38,8 @@ _OF_ONE_ATTRIBUTE = {"value", "code", "label", "group", "description", "note", "
 
 
 def _is_of_one_attribute(header: Sequence[str], named: Mapping[str, str] | None = None) -> bool:
+    if named is not None and named.keys() >= VARIABLES:
+        return False
     if named is not None:  # nothing else than the columns that have been named
         columns = {column.strip() for column in header} - {""}
         return named["value"] in columns and columns <= set(named.values()) - {named["attribute"]}
@@ -90,7 +92,10 @@ def codebook_of_sheets(
         columns = {column.strip().lower() for column in header}
         if named is not None:
             if is_header(header, named):
-                attributes += attributes_of_rows(iter(below), source, named)
+                of_rows = (
+                    attributes_of_variables if named.keys() >= VARIABLES else attributes_of_rows
+                )
+                attributes += of_rows(iter(below), source, named)
             elif _is_of_one_attribute(header, named):
                 roles = {column.lower(): role for role, column in named.items()}
                 of_sheet = _with_attribute(below, name.strip(), roles)

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from rpexplore.common.text import rounded
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.domain.values import StructuralZeros
+from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.estimation.table_map import ContributionArrays, TableMap
 

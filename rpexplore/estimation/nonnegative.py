@@ -10,7 +10,7 @@ import numpy as np
 from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.domain.values import StructuralZeros
+from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.estimation.cell_coupling import CellCoupling
 from rpexplore.estimation.exact_totals import inner_point

@@ -24,7 +24,7 @@ import numpy as np
 from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import in_order
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.domain.values import StructuralZeros
+from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.planning.mechanism.strategy import Strategy

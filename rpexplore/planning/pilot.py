@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.common.numbers import Decimals, Exact, exact_fraction, shown
+from rpexplore.common.numbers import Decimals, Exact, exact_fraction, exact_share, shown
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
@@ -118,13 +118,11 @@ def refuse_beyond_epsilon(plan: Plan) -> None:
 
 def share_of_budget(share: Exact) -> Fraction:
     """The share that is meant by "5%", "0.05" or 1/20. Raises `PlanError` unless within 0 and 1."""
-    text, per_cent = str(share).strip(), isinstance(share, str) and share.strip().endswith("%")
-    value = exact_fraction(text[:-1].strip() if per_cent else share, "The share of the pilot")
-    value = value / 100 if per_cent else value
+    value = exact_share(share, "The share of the pilot")
     if not 0 < value < 1:
         raise PlanError(
             f"The share of the pilot must be above 0 % and below 100 % of the budget, got "
-            f"{shown(text)}; 5% is usual."
+            f"{shown(str(share))}; 5% is usual."
         )
     return value
 

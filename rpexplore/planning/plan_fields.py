@@ -164,6 +164,13 @@ _MISSING_VALUES = rows(
     minItems=1,
 )
 
+_RECODE = {
+    "description": "Texts of the records, and the number or day that each is counted as.",
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": of_type("string"),
+}
+
 LOSSES = {
     "sum_of_variances": record(
         (
@@ -446,6 +453,7 @@ DEFINITIONS = {
                 ),
                 "properties": {
                     "missingValues": _MISSING_VALUES,
+                    "recode": _RECODE,
                     "type": const("integer"),
                     "constraints": {
                         "type": "object",
@@ -467,6 +475,7 @@ DEFINITIONS = {
                 ),
                 "properties": {
                     "missingValues": _MISSING_VALUES,
+                    "recode": _RECODE,
                     "type": {"enum": ["date", "yearmonth"]},
                     "format": of_type("string"),
                     "constraints": {
@@ -486,11 +495,12 @@ DEFINITIONS = {
             {
                 "description": (
                     "Intervals between increasing edges: left edge included, right edge "
-                    "not, but for the last."
+                    "not, but for the last. Of type integer where all numbers are whole."
                 ),
                 "properties": {
                     "missingValues": _MISSING_VALUES,
-                    "type": const("number"),
+                    "recode": _RECODE,
+                    "type": {"enum": ["number", "integer"]},
                     "bins": rows(of_type("number"), minItems=2, maxItems=1000001),
                 },
                 "required": ["bins"],

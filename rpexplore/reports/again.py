@@ -172,7 +172,8 @@ def _values(attribute: Attribute) -> str:
         edges = [
             int(edge) if edge.is_integer() and abs(edge) < 1e15 else edge for edge in values.edges
         ]
-        return call("rp.Bins", [wrapped(edges), *_missing(values)])
+        whole = ["are_whole=True"] if values.are_whole else []
+        return call("rp.Bins", [wrapped(edges), *_missing(values), *whole])
     if isinstance(values, Dates):
         ends = [f"edges={wrapped([edge.isoformat() for edge in values.edges])}"]
         if not values.edges:
@@ -193,7 +194,9 @@ def _values(attribute: Attribute) -> str:
 
 
 def _missing(values: Integers | Bins | Dates | Amounts) -> list[str]:
-    return [f"missing={wrapped(values.missing)}"] if values.missing else []
+    missing = [f"missing={wrapped(values.missing)}"] if values.missing else []
+    recode = [f"recode={wrapped(values.recode)}"] if values.recode else []
+    return [*missing, *recode]
 
 
 def _builder(recipe: Recipe) -> str:

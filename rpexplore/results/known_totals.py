@@ -8,8 +8,8 @@ reads records, and nothing protects them.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rpexplore.common.files import utf8_text
+from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few
-from rpexplore.common.text import csv_rows, joined, plural, rounded
-from rpexplore.domain.attribute import Attribute
+from rpexplore.common.text import csv_rows, joined, rounded
+from rpexplore.domain.count_rows import TOTALS, CountColumns, describe_cell
 from rpexplore.domain.domain import AttributeIndices, Domain
-from rpexplore.domain.named_areas import TOTALS
-from rpexplore.domain.values import index_by_value
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation.table_map import ArrayStore, subsets
+from rpexplore.estimation.table_map import ArrayStore
+from rpexplore.planning.mechanism.reconstruction import contribution
+from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.known_release import (
+    Element,
+    KnownRelease,
+    KnownTable,
+    elements_of,
+    elements_of_closure,
+    known_contributions,
+)
 from rpexplore.results.unbiased import Estimates, positions_of_counts
 
 KnownTotals = Mapping[Any, ArrayLike]
@@ -36,23 +45,7 @@ attribute; () for the number of all records."""
 _MOST_COUNT = 10**15 - 1  # beyond, sums of floats are not exact
 # In standard errors: of a million cells one is farther off by chance once in 500 releases.
 _FAR = 6.0
-
-
-@dataclass(frozen=True, eq=False)
-class KnownTable:
-    """Publicly known counts of one marginal.
-
-    attributes  indices in the domain of the tables, ascending
-    counts      float64, whole numbers, one axis an attribute
-    """
-
-    attributes: AttributeIndices
-    counts: np.ndarray
-
-    def summed(self, attributes: AttributeIndices) -> np.ndarray:
-        """The same by some of the attributes."""
-        others = [axis for axis, index in enumerate(self.attributes) if index not in attributes]
-        return self.counts.sum(axis=tuple(others))
+_ROUNDING = 1e-9  # of all records
 
 
 def known_totals_from_csv(
@@ -71,81 +64,29 @@ def known_totals_from_csv(
     domain = source.domain
     rows = csv_rows(utf8_text(content, name, ReleaseError), name, ReleaseError, delimiter=None)
     _, header = next(rows, (1, []))
-    columns, count_column = _columns(domain, header, name)
     counts: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
-    for line, row in rows:
-        if not any(text.strip() for text in row):
-            continue
-        where = f"Line {line} of {name}"
-        if len(row) != len(header):
-            raise ReleaseError(
-                f"{where} has {plural(len(row), 'value')} for {plural(len(header), 'column')}; put "
-                "texts that hold a comma in quotes."
-            )
-        cell = {
-            index: _value_index(domain.attributes[index], row[column], where)
-            for index, column in columns.items()
-            if row[column].strip()
-        }
-        text = row[count_column].strip()
-        if not re.fullmatch("[0-9]{1,15}", text):
-            raise ReleaseError(
-                f"{where} has the {header[count_column].strip()} {shown(text)!r}; write a whole "
-                "number such as 1250, without separators."
-            )
-        of_marginal = counts.setdefault(tuple(cell), {})
-        if tuple(cell.values()) in of_marginal:
-            raise ReleaseError(
-                f"{where} has a total of {_cell_text(domain, tuple(cell), tuple(cell.values()))} "
-                "once more; keep one."
-            )
-        of_marginal[tuple(cell.values())] = int(text)
+    with refusing(ReleaseError, name):
+        columns = CountColumns.of(domain, header, TOTALS, ReleaseError, owner="tables")
+        for line, cell, text in columns.cells(rows, may_be_empty=True):
+            marginal, values = tuple(cell), tuple(cell.values())
+            if not re.fullmatch("[0-9]{1,15}", text.strip()):
+                raise ReleaseError(
+                    f"Line {line}: The {header[columns.count].strip()} {shown(text.strip())!r} "
+                    "must be a whole number such as 1250, without separators."
+                )
+            of_marginal = counts.setdefault(marginal, {})
+            if values in of_marginal:
+                raise ReleaseError(
+                    f"Line {line}: {describe_cell(domain, marginal, values)} is there twice; keep "
+                    "one row for it."
+                )
+            of_marginal[values] = int(text)
     if not counts:
         raise ReleaseError(f"{name} has no rows; give a row for each known count.")
     return {
         tuple(domain.names[index] for index in marginal): _filled(domain, marginal, found, name)
         for marginal, found in counts.items()
     }
-
-
-def _columns(domain: Domain, header: Sequence[str], name: str) -> tuple[dict[int, int], int]:
-    """({index of an attribute: its column}, ascending; column of the counts) of a header."""
-    titles = [title.strip() for title in header]
-    # An attribute may be called like a column of counts.
-    by_title = {title.lower(): column for column, title in enumerate(titles)}
-    called = [by_title[one] for one in TOTALS if one in by_title]
-    apart = [column for column in called if titles[column] not in domain]
-    if not called:
-        raise ReleaseError(
-            f"{name} has the columns {', '.join(titles) or 'of nothing'}; known totals need the "
-            "column total (or count), and a column for each attribute that they are by."
-        )
-    count_column = (apart or called)[0]
-    columns: dict[int, int] = {}
-    for column, title in enumerate(titles):
-        if column == count_column:
-            continue
-        if title not in domain:
-            raise ReleaseError(
-                f"The column {shown(title)!r} of {name} is no attribute of the tables; rename it, "
-                "or take it out. Totals of areas go with --in-areas or --best-guesses."
-            )
-        index = domain.position(title)
-        if index in columns:
-            raise ReleaseError(f"{name} has two columns {title!r}; keep one.")
-        columns[index] = column
-    return dict(sorted(columns.items())), count_column
-
-
-def _value_index(attribute: Attribute, text: str, where: str) -> int:
-    index_of = index_by_value(attribute)
-    index = index_of.get(text, index_of.get(text.strip()))
-    if index is None:
-        raise ReleaseError(
-            f"{where}: {attribute.name!r} has no value {shown(text)!r} in the codebook; it has "
-            f"{shown_few(attribute.stored_values())}."
-        )
-    return index
 
 
 def _filled(
@@ -164,14 +105,16 @@ def _filled(
     missing = np.argwhere(np.isnan(counts)).tolist()
     if missing:
         raise ReleaseError(
-            f"{name} has no total of {_cell_text(domain, marginal, missing[0])}"
+            f"{name} has no total of {describe_cell(domain, marginal, missing[0])}"
             f"{f' and {len(missing) - 1:,} more' if len(missing) > 1 else ''}; give each "
             f"combination of {_names_text(domain, marginal)} a row, with 0 where there is nobody."
         )
     return counts
 
 
-def with_known_totals(source: TableRelease | Estimates, totals: KnownTotals) -> Estimates:
+def with_known_totals(
+    source: TableRelease | Estimates, totals: KnownTotals
+) -> Estimates | KnownRelease:
     """All that was measured for tables, with publicly known totals in place of their noisy counts.
 
     Costs no privacy. The result is unbiased if the totals are of the same records. Their standard
@@ -180,39 +123,106 @@ def with_known_totals(source: TableRelease | Estimates, totals: KnownTotals) -> 
     Args:
         source: A release of tables, or combined ones.
         totals: Attributes -> the counts of a marginal, whole numbers from 0 on; one axis an
-            attribute in the order given, its values in the order of the codebook.
+            attribute in the order given, its values in the order of the codebook. An attribute may
+            be at a level, also at a finer one than tables have.
+
+    Returns:
+        Of a release whose tables have an attribute at several levels, or other sums than single
+        values, a `KnownRelease` with tables of the same rows; else `Estimates`.
 
     Raises:
         ReleaseError: For counts that are none, totals of attributes that no table has together, are
-            not measured by single values, contradict each other or what is exact in the release, or
+            measured by other groups, contradict each other or what is exact in the release, or
             have records where none are possible.
     """
-    estimates = Estimates.of(source)
-    domain = estimates.domain
-    tables = [_checked(domain, names, counts) for names, counts in totals.items()]
+    tables = [_checked(source.domain, names, counts) for names, counts in totals.items()]
     if not tables:
         raise ReleaseError(
             "There are no known totals; give those of a marginal, or leave them out."
         )
-    _refuse_other_measurements(source, estimates)
-    for table in tables:
-        if _several(domain, table.attributes) not in estimates.contributions:
+    if isinstance(source, TableRelease) and _has_rows_of_its_own(source):
+        return _known_release(source, tables)
+    estimates = Estimates.of(source)
+    domain = estimates.domain
+    used = sorted({index for table in estimates.tables for index in table})
+    _refuse_contradictions(domain, tables, _exact_tables(estimates))
+    told = _told(
+        domain,
+        elements_of(domain, used),
+        estimates.strategies,
+        tables,
+        lambda subset: subset in estimates.contributions,
+    )
+    contributions = ArrayStore(estimates.contributions)
+    for subset in told.keys() - estimates.known:
+        contributions[subset] = told[subset]
+    known = estimates.known | told.keys()
+    return replace(estimates, contributions=contributions, known=known)
+
+
+def _has_rows_of_its_own(release: TableRelease) -> bool:
+    """Whether tables of counts have levels of one attribute, or other rows than single values."""
+    return bool(release.plan.closure.trees) or any(
+        matrix is not None
+        for position in positions_of_counts(release)
+        for matrix in release.queries[position]
+    )
+
+
+def _known_release(release: TableRelease, tables: Sequence[KnownTable]) -> KnownRelease:
+    domain, closure = release.domain, release.plan.closure
+    amounts = set(domain.amounts)
+
+    def is_measured(subset: AttributeIndices) -> bool:
+        return not amounts.intersection(subset) and closure.find(subset) is not None
+
+    _refuse_contradictions(domain, tables, ())
+    elements = elements_of_closure(domain, closure)
+    told = _told(domain, elements, closure.strategies, tables, is_measured)
+    rows = {subset: row for subset in told if (row := closure.find(subset)) is not None}
+    exact = {subset: row for subset, row in rows.items() if closure.is_public[row]}
+    measured = release.measured(list(exact.values()))
+    for subset, row in exact.items():
+        off = np.abs(contribution(measured[row], subset, closure.strategies) - told[subset])
+        if off.max() > _ROUNDING * max(float(told[()]), 1.0):
             raise ReleaseError(
-                f"The known totals are of {_names_text(domain, table.attributes)}, and no table "
-                "of counts has these together; give totals of attributes that a table has."
+                "The known totals contradict what is exact in the release, in the counts by "
+                f"{domain.describe(closure.columns_of(row))}; correct them, or leave some out."
             )
-    exact = _exact_tables(estimates)
-    _refuse_contradictions(domain, tables, exact)
-    contributions, known = ArrayStore(estimates.contributions), set(estimates.known)
+    return KnownRelease.of(release, told, tables)
+
+
+def _told(
+    domain: Domain,
+    elements: Mapping[int, Sequence[Element]],
+    strategies: Mapping[int, Strategy],
+    tables: Sequence[KnownTable],
+    is_measured: Callable[[AttributeIndices], bool],
+) -> dict[AttributeIndices, np.ndarray]:
+    """What the totals say of the residuals that were measured; `ReleaseError` for two opinions."""
+    told: dict[AttributeIndices, np.ndarray] = {}
+    by: dict[AttributeIndices, KnownTable] = {}
     for table in tables:
-        for subset in subsets(_several(domain, table.attributes)):
-            if subset not in known:
-                contributions[subset] = _centred(table.summed(subset))
-                known.add(subset)
-    return replace(estimates, contributions=contributions, known=frozenset(known))
+        names = _names_text(domain, table.attributes)
+        n_several = len(_several(domain, table.attributes))
+        found = known_contributions(domain, elements, strategies, table)
+        if not any(len(subset) == n_several and is_measured(subset) for subset in found):
+            raise ReleaseError(
+                f"The known totals are of {names}, and no table of counts has these together; give "
+                "totals of attributes that a table has."
+            )
+        for subset, values in filter(lambda one: is_measured(one[0]), found.items()):
+            known = told.setdefault(subset, values)
+            first = by.setdefault(subset, table)
+            if np.abs(known - values).max() > _ROUNDING * max(float(table.counts.sum()), 1.0):
+                raise ReleaseError(
+                    f"The known totals of {_names_text(domain, first.attributes)} and of {names} "
+                    "contradict each other in what they add up to; correct them, or leave some out."
+                )
+    return told
 
 
-def far_from_measured(measured: Estimates, known: Estimates) -> str:
+def far_from_measured(measured: TableRelease | Estimates, known: Estimates | KnownRelease) -> str:
     """What says that known totals are not of the records that were counted; "" if nothing does.
 
     The known count that is farthest from the noisy one in standard errors, if noise hardly explains
@@ -220,14 +230,16 @@ def far_from_measured(measured: Estimates, known: Estimates) -> str:
     """
     farthest, said = _FAR, ""
     for names in known.known_tables:
-        noisy = measured.marginal(names)
-        errors = np.sqrt(np.broadcast_to(measured.marginal_variances(names), noisy.shape))
-        counts = known.marginal(names)
+        if not measured.has(names):  # finer than tables have it
+            continue
+        (before,), (after,) = (one.marginals(names) for one in (measured, known))
+        noisy, counts = before.values, after.values
+        errors = np.sqrt(np.broadcast_to(before.noise.variances, noisy.shape))
         off = np.divide(np.abs(counts - noisy), errors, out=np.zeros(noisy.shape), where=errors > 0)
         cell = np.unravel_index(int(np.argmax(off)), off.shape)
         if off[cell] > farthest:
             farthest = float(off[cell])
-            where = _cell_text(measured.domain, measured.domain.positions(names), cell)
+            where = describe_cell(measured.domain, measured.domain.positions(names), cell)
             said = (
                 f"The known total of {where} is {counts[cell]:,.0f}, and the noisy count "
                 f"{noisy[cell]:,.0f}: {rounded(farthest)} standard errors apart, which noise does "
@@ -266,34 +278,17 @@ def _checked(domain: Domain, names: Any, counts: Any) -> KnownTable:
     if is_wrong.any():
         cell = np.unravel_index(int(np.argmax(is_wrong)), array.shape)
         raise ReleaseError(
-            f"The known total of {_cell_text(domain, attributes, cell)} is {array[cell]:g}; known "
-            "totals are whole numbers from 0 on."
+            f"The known total of {describe_cell(domain, attributes, cell)} is {array[cell]:g}; "
+            "known totals are whole numbers from 0 on."
         )
     possible = domain.structural_zeros.possible(attributes)
     if possible is not None and np.any(array[~possible]):
         cell = np.unravel_index(int(np.argmax(~possible & (array > 0))), array.shape)
         raise ReleaseError(
-            f"The known total of {_cell_text(domain, attributes, cell)} is {array[cell]:,.0f}, and "
-            "the codebook states that no record has this combination; correct one of them."
+            f"The known total of {describe_cell(domain, attributes, cell)} is {array[cell]:,.0f}, "
+            "and the codebook states that no record has this combination; correct one of them."
         )
     return KnownTable(attributes, array)
-
-
-def _refuse_other_measurements(source: TableRelease | Estimates, estimates: Estimates) -> None:
-    """Raise `ReleaseError` where tables are not of single values, measured as such."""
-    asked = {
-        name
-        for position in positions_of_counts(source)
-        for name, matrix in zip(source.table_names[position], source.queries[position], strict=True)
-        if matrix is not None
-    }
-    asked |= {estimates.domain.names[index] for index in estimates.strategies}
-    if asked:
-        raise ReleaseError(
-            f"Known totals go with tables of single values, and {min(asked)!r} is in tables with "
-            "an aggregation of its own; leave the known totals out, or plan with its single "
-            "values, or with one level."
-        )
 
 
 def _exact_tables(estimates: Estimates) -> list[KnownTable]:
@@ -328,8 +323,9 @@ def _refuse_contradictions(
             largest = float(off.max())
             cell = np.unravel_index(int(np.argmax(off)), off.shape)
             said = (
-                f"{_cell_text(domain, shared, cell)} is {of_left[cell]:,.0f} in the known totals "
-                f"of {_names_text(domain, left.attributes)}, and {of_right[cell]:,.0f} {other}"
+                f"{describe_cell(domain, shared, cell)} is {of_left[cell]:,.0f} in the known "
+                f"totals of {_names_text(domain, left.attributes)}, and {of_right[cell]:,.0f} "
+                f"{other}"
             )
     if said:
         raise ReleaseError(
@@ -338,28 +334,12 @@ def _refuse_contradictions(
         )
 
 
-def _centred(counts: np.ndarray) -> np.ndarray:
-    """The contribution of a residual in the exact marginal on its attributes."""
-    values = np.array(counts, dtype=float)
-    for axis in range(values.ndim):
-        values -= values.mean(axis=axis, keepdims=True)
-    return values
-
-
 def _several(domain: Domain, attributes: AttributeIndices) -> AttributeIndices:
     return tuple(index for index in attributes if domain.sizes[index] > 1)
 
 
 def _names_text(domain: Domain, attributes: AttributeIndices) -> str:
     return " × ".join(domain.names[index] for index in attributes) or "all records"
-
-
-def _cell_text(domain: Domain, attributes: AttributeIndices, cell: Sequence[Any]) -> str:
-    parts = [
-        f"{domain.names[index]} = {domain.attributes[index].labels()[int(place)]}"
-        for index, place in zip(attributes, cell, strict=True)
-    ]
-    return ", ".join(parts) or "all records"
 
 
 def known_text(tables: Sequence[Sequence[str]]) -> str:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +70,7 @@ from rpexplore.releases.table_cells import TABLES
 from rpexplore.releases.table_release import LabelsOfBases, TableRelease
 from rpexplore.results.estimates.level_counts import CountsAtLevels, counts_at_levels
 from rpexplore.results.estimates.shrinkage import GroupDistances, smooth, write_shrinkage
+from rpexplore.results.known_release import KnownRelease
 from rpexplore.results.known_totals import KnownTotals, known_text, with_known_totals
 from rpexplore.results.level_groups import codebook_facts
 from rpexplore.results.measurement_source import facts_of_sources, guarantee, sources_of
@@ -151,11 +152,13 @@ def postprocess(
             nothing can be written, or nonnegative tables would need more memory than there is; for
             known totals that cannot be met, or are to be rounded to multiples.
     """
-    _check(method, rounded, gap)
     released: TableRelease | Estimates = source.unbiased_tables()
     if known_totals is not None:
+        _check(method, rounded, gap, has_totals=True)
         released = with_known_totals(released, known_totals)
-    known = released.known_tables if isinstance(released, Estimates) else []
+    meets_totals = isinstance(released, Estimates | KnownRelease)
+    known = released.known_tables if meets_totals else []
+    _check(method, rounded, gap, has_totals=isinstance(released, KnownRelease))
     if known and rounded > 1:
         raise ReleaseError(
             f"Publicly known totals are met exactly, and would not be multiples of {rounded}; ask "
@@ -172,9 +175,11 @@ def postprocess(
         _check_memory(released.n_cells)
     on_progress("Reading what was measured", 0.0)
     on_searched = part_of_progress(on_progress, 0.0, _SEARCHED)
-    counts: ProcessedCounts | CountsAtLevels
+    counts: ProcessedCounts | CountsAtLevels | _AsMeasured
     smooth_tables: SmoothTables | None = None
-    if isinstance(released, TableRelease) and released.plan.closure.trees:
+    if isinstance(released, KnownRelease) and method is None and not rounded:
+        counts, projection, sources = _AsMeasured(released), None, sources_of(released)
+    elif isinstance(released, TableRelease) and released.plan.closure.trees:
         counts = _counts_at_levels(released, method, rounded, gap, on_searched)
         projection, sources = counts, sources_of(released)
     else:
@@ -223,7 +228,7 @@ def postprocess(
             figures = Schema.of(unbiased)
             noisy = [np.asarray(unbiased[figures.name(role)]) for role in INTERVAL_ROLES]
             note_smoothing(position, [columns[PROCESSED_VALUE], *noisy], errors)
-        is_known = isinstance(released, Estimates) and released.is_known(tables[position])
+        is_known = meets_totals and released.is_known(tables[position])
         return with_unbiased(columns, unbiased, label, steps, is_known=is_known)
 
     def figures_of(place: int) -> Figures:
@@ -410,9 +415,14 @@ def _check_memory(n_cells: float) -> None:
         )
 
 
-def _check(method: Method | None, rounded: bool | int, gap: float | None) -> None:
-    """Raise `ReleaseError` for what cannot be asked for."""
-    if method is None and not rounded:
+def _check(
+    method: Method | None, rounded: bool | int, gap: float | None, *, has_totals: bool = False
+) -> None:
+    """Raise `ReleaseError` for what cannot be asked for.
+
+    has_totals: whether known totals are met, which is something to do
+    """
+    if method is None and not rounded and not has_totals:
         raise ReleaseError(
             "Nothing to do to the tables: ask for nonnegative or smooth tables, or whole numbers."
         )
@@ -556,6 +566,22 @@ class ProcessedCounts:
             )
         self.disagreeing.add(attributes)
         return whole
+
+
+@dataclass(frozen=True)
+class _AsMeasured:
+    """The unbiased counts of tables that meet known totals, as of `ProcessedCounts`."""
+
+    release: KnownRelease
+    disagreeing: ClassVar[frozenset[AttributeIndices]] = frozenset()
+
+    def of(self, attributes: AttributeIndices) -> np.ndarray:
+        names = self.release.domain.names
+        (marginal,) = self.release.marginals([names[index] for index in attributes])
+        return marginal.values
+
+    def whole(self, attributes: AttributeIndices) -> np.ndarray:
+        return np.rint(self.of(attributes))
 
 
 def _of_several_values(domain: Domain, attributes: AttributeIndices) -> AttributeIndices:

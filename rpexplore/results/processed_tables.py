@@ -130,6 +130,8 @@ def kind_of(
     known = "publicly known totals met" if known_totals else ""
     steps = filter(None, [known, _STEPS[method], step if rounded else ""])
     biased = "biased, small groups most" if method == "smooth" else "biased"
+    if method is None and not rounded:
+        biased = "unbiased"
     return f"{', then '.join(steps)}; {biased}"
 
 

@@ -1,7 +1,7 @@
 """Estimates: unbiased tables and their exact accuracy, whatever measurements they came from."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import chain, islice
@@ -43,6 +43,7 @@ from rpexplore.releases.table_cells import (
     refuse_gaps,
 )
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.known_release import KnownRelease
 from rpexplore.results.measurement_source import (
     MeasurementSource,
     Spent,
@@ -195,7 +196,7 @@ class Estimates(PartReader):
             of_one_way = release.measured(range(n_pilot)).values()
             measured = chain(of_one_way, islice(measured, n_pilot, None))
         source = MeasurementSource.of(release)
-        return cls(
+        estimates = cls(
             plan.workload.domain,
             tuple(map(plan.workload.attribute_indices, counted)),
             ArrayStore(
@@ -212,6 +213,12 @@ class Estimates(PartReader):
             (source,),
             open_attributes=plan.workload.open_attributes,
         )
+        if not isinstance(release, KnownRelease):
+            return estimates
+        contributions = ArrayStore(estimates.contributions)
+        contributions.update(release.contributions)
+        known = frozenset(release.contributions)
+        return replace(estimates, contributions=contributions, known=known)
 
     @classmethod
     def of_adaptive(cls, release: AdaptiveRelease) -> "Estimates":

@@ -96,7 +96,7 @@ def as_bins(values: Numeric) -> Bins:
     starts = [float(start) for start in range(values.minimum, values.maximum + 1, values.step)]
     # The last interval includes its right edge, and an interval needs two edges.
     last = float(values.maximum) if values.maximum > starts[-1] else values.maximum + 1.0
-    return Bins((*starts, last), values.missing)
+    return Bins((*starts, last), values.missing, values.recode, are_whole=True)
 
 
 def merged(values: Numeric, first: int, last: int) -> Bins:
@@ -109,7 +109,7 @@ def merged(values: Numeric, first: int, last: int) -> Bins:
     joined = edges[:first] + edges[last:]
     if isinstance(values, Integers) and joined[-2] < values.maximum:
         joined = (*joined[:-1], values.maximum)  # no longer an interval for one number alone
-    return Bins(joined, values.missing)
+    return Bins(joined, values.missing, values.recode, _are_whole(values))
 
 
 def split(values: Numeric, number: int, at: float) -> Bins:
@@ -124,7 +124,9 @@ def split(values: Numeric, number: int, at: float) -> Bins:
             raise DomainError(f"Whole numbers are split at a whole number, got {at:g}.")
     if not left < at < right:
         raise DomainError(f"Bin {number} can be split between {left:g} and {right:g}, got {at:g}.")
-    return Bins((*edges[:number], float(at), *edges[number:]), values.missing)
+    edges = (*edges[:number], float(at), *edges[number:])
+    are_whole = _are_whole(values) and float(at).is_integer()
+    return Bins(edges, values.missing, values.recode, are_whole)
 
 
 def widened(values: Numeric | Dates | None, changed: Numeric | Dates) -> str:
@@ -157,6 +159,10 @@ def describe(values: Numeric | Dates) -> str:
     shown = [values.label(index) for index in range(size if size <= 4 else 2)]
     more = ["…", values.label(size - 1)] if size > 4 else []
     return f"{plural(size, 'bin')}: {', '.join([*shown, *more])}."
+
+
+def _are_whole(values: Numeric) -> bool:
+    return isinstance(values, Integers) or values.are_whole
 
 
 def _check_number(number: int, values: Numeric) -> None:

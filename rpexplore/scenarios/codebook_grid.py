@@ -338,7 +338,9 @@ def _edited_values(values: Values, change: Mapping[str, Any]) -> Values:
         return values
     texts = [str(text).strip() for text in change["values"]]
     if isinstance(values, Bins):
-        return replace(values, edges=bins_of_texts(texts).edges)
+        edges = bins_of_texts(texts).edges
+        are_whole = values.are_whole and all(map(float.is_integer, edges))
+        return replace(values, edges=edges, are_whole=are_whole)
     # A category that stays keeps its label, and what else it may be written like.
     labels = dict(zip(values.values, values.labels, strict=True))
     spelled = dict(zip(values.values, values.spellings, strict=False))

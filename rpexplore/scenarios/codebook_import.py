@@ -145,6 +145,10 @@ def why_no_csv(domain: Domain) -> str:
             return f"A CSV codebook has no dates, as {attribute.name} has. JSON holds all."
         if isinstance(values, Integers) and values.missing:
             return f"A CSV codebook has no cell for missing numbers of {attribute.name}. JSON has."
+        if isinstance(values, Integers) and values.recode:
+            return (
+                f"A CSV codebook cannot recode numbers, as {attribute.name} does. JSON holds all."
+            )
     if int(domain.sizes.sum()) > _MAX_CSV_LINES:
         return "There are too many values to list one by one. JSON holds all."
     if domain.impossible:

@@ -233,7 +233,9 @@ def _attribute(
             missing = (*missing, (date.max.isoformat(), "the last day"))
             places.append(last)
         listed = tuple(date.fromordinal(edge) for edge in (*starts, last))
-        attribute = Attribute(name, Dates(edges=listed, format=form, missing=missing))
+        recode = of_known.recode if isinstance(of_known, Dates) else ()
+        days_of = Dates(edges=listed, format=form, missing=missing, recode=recode)
+        attribute = Attribute(name, days_of)
         return attribute, [_fulfilling(one, days, places) for one in stated]
     if isinstance(of_known, Categories) or not are_numbers:
         by_size = [one for one in stated if one.operator not in ("==", "!=")]
@@ -284,8 +286,8 @@ def _attribute(
     edges = {-_LIMIT, _LIMIT, *numbers.values()}
     edges |= {nextafter(numbers[value], inf) for value in _needing_split(stated)}
     starts = sorted(edges)
-    missing = getattr(of_known, "missing", ())
-    attribute = Attribute(name, Bins(tuple(starts), missing))
+    missing, recode = (getattr(of_known, kept, ()) for kept in ("missing", "recode"))
+    attribute = Attribute(name, Bins(tuple(starts), missing, recode))
     return attribute, [_fulfilling(one, numbers, starts[:-1]) for one in stated]
 
 

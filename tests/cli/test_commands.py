@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rpexplore.cli.commands import Argument, Group, Option, command
+from rpexplore.cli.commands import Argument, Group, Option, Ratio, command
 
 Depth = StrEnum("Depth", {"TWO_WAY": "two-way", "ALL": "all"})
 
@@ -59,6 +59,17 @@ def test_wrong_usage_is_refused(arguments, refusal):
     result = CliRunner().invoke(command(survey), arguments)
     assert result.exit_code == 2
     assert refusal in result.stderr
+
+
+@pytest.mark.parametrize("typed", ["20%", "20 %", "0.2", "1/5"])
+def test_a_share_may_be_typed_in_per_cent(typed):
+    def verb(limit: Annotated[Ratio, Option(help="Largest CV.")] = Ratio(0.5)) -> None:  # noqa: B008
+        click.echo(limit)
+
+    assert CliRunner().invoke(command(verb), ["--limit", typed]).stdout == "0.2\n"
+    assert CliRunner().invoke(command(verb), []).stdout == "0.5\n"
+    refused = CliRunner().invoke(command(verb), ["--limit", "a fifth"])
+    assert "'a fifth' is no number; write 0.2, 1/5 or 20%." in refused.stderr
 
 
 def test_help_names_arguments_options_and_defaults():

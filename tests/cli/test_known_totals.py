@@ -76,17 +76,20 @@ def test_what_noise_does_not_explain_is_said(run):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("sex,total\nF,1.5\nM,2\n", "Line 2 of bad.csv has the total '1.5'; write a whole number"),
-        ("sex,total\nF,-1\nM,2\n", "Line 2 of bad.csv has the total '-1'"),
-        ("sex,total\nF,1\nX,2\n", "Line 3 of bad.csv: 'sex' has no value 'X' in the codebook"),
+        ("sex,total\nF,1.5\nM,2\n", "bad.csv: Line 2: The total '1.5' must be a whole number"),
+        ("sex,total\nF,-1\nM,2\n", "bad.csv: Line 2: The total '-1'"),
+        ("sex,total\nF,1\nX,2\n", "bad.csv: Line 3: 'sex' has no value 'X' in the codebook"),
         ("sex,total\nF,1\n", "bad.csv has no total of sex = Male; give each combination of sex"),
-        ("sex,total\nF,1\nM,2\nF,1\n", "Line 4 of bad.csv has a total of sex = Female once more"),
+        ("sex,total\nF,1\nM,2\nF,1\n", "bad.csv: Line 4: sex = Female is there twice"),
         ("sex,total\nF,1\nM,2\n,4\n", "contradict each other, at most by 1: all records is 3 in"),
-        ("town,total\nx,1\n", "The column 'town' of bad.csv is no attribute of the tables"),
-        ("sex,number\nF,1\nM,2\n", "known totals need the column total (or count)"),
+        ("town,total\nx,1\n", "bad.csv: The column 'town' is no attribute of the tables"),
+        (
+            "sex,number\nF,1\nM,2\n",
+            "must be a column called total, got 'sex', 'number'",
+        ),
         ("sex,total\n", "bad.csv has no rows"),
-        ("sex,total\nF\n", "Line 2 of bad.csv has 1 value for 2 columns"),
-        ("sex,sex,total\nF,F,1\n", "bad.csv has two columns 'sex'"),
+        ("sex,total\nF\n", "bad.csv: Line 2: There are 1 value for 2 columns"),
+        ("sex,sex,total\nF,F,1\n", "bad.csv: There are two columns 'sex'"),
     ],
 )
 def test_what_is_no_file_of_totals_is_refused(run, content, message):

@@ -104,6 +104,13 @@ def test_plan_is_saved_and_summed_up(run):
     assert len(plan.workload) == 7
 
 
+def test_plan_says_what_a_unit_without_a_number_of_records_is(run):
+    unit = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--unit", "household", "--force"]
+    assert "One household is taken to be one record" in run.done(*unit, "--out", "plan.json")
+    several = run.done(*unit, "--records-per-person", "4", "--out", "plan.json")
+    assert "is taken to be" not in several
+
+
 def test_plan_unites_tables_given_in_several_ways(run):
     Path("list.csv").write_text("attributes,weight,target\ntotal,2,9\nage × sex,3,\n", "utf-8")
     options = ["--tables", "list.csv", "--of-order", "1", "--table", "sex,region"]
@@ -411,3 +418,26 @@ def test_values_that_are_public_are_taken_from_records_one_attribute_at_a_time(r
     assert "values found in the records" in domain["town"].label
     refusal = run.refused("schema", "codebook.csv", "--public-values", "public.csv")
     assert "must be an attribute, =, and a file of records" in refusal
+
+
+@pytest.mark.parametrize("is_package", [False, True])
+def test_fields_without_values_are_filled_where_they_stand(run, is_package):
+    town = {"name": "town", "title": "Town", "missingValues": [{"value": "-9", "label": "gone"}]}
+    sex = {"name": "sex", "constraints": {"enum": ["F", "M"]}}
+    schema = {"fields": [town, sex]}
+    if is_package:
+        schema["fields"].append({"name": "pay", "type": "number"})
+        schema = {"resources": [{"name": "r", "path": "r.csv", "schema": schema}]}
+    Path("open.json").write_text(json.dumps(schema), "utf-8")
+    Path("r.csv").write_text("town,sex\nb,F\n-9,M\na,M\n")
+    facts = run.json("schema", "open.json", "--public-values", "town=r.csv", "--out", "done.json")
+    domain = Domain.load("done.json")
+    assert domain.names == ("town", "sex")
+    assert domain["town"].labels() == ["gone", "a", "b"]
+    assert domain["town"].groups == (("Missing",), (), ())
+    assert domain["town"].label == "Town (values found in the records)"
+    left_out = [remark for remark in facts["remarks"] if "Left out" in remark]
+    assert len(left_out) == is_package
+    assert all("pay" in remark and "town" not in remark for remark in left_out)
+    if not is_package:
+        assert "'town': its values are not known" in run.refused("schema", "open.json")

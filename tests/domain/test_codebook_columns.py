@@ -4,9 +4,10 @@ import openpyxl
 import pytest
 
 import rpexplore as rp
+from rpexplore.cli.codebooks import roles_of_columns
 from rpexplore.data.files.columns import ColumnsFile, recognise
 from rpexplore.domain.codebook_columns import ForeignTable
-from rpexplore.errors import DomainError
+from rpexplore.errors import DomainError, WorkloadError
 
 GERMAN = "Variable;Code;Bedeutung\nsex;1;männlich\n;2;weiblich\nregion;01;Nord\n;02;Süd\n"
 
@@ -57,3 +58,36 @@ def test_a_spreadsheet_with_other_names_is_such_a_table(tmp_path):
     assert table.codebook(table.guess) == named
     # Of CSV nobody knows whether it is of records: its columns are offered, and no row is read.
     assert isinstance(recognise(GERMAN.encode(), "codes.csv"), ColumnsFile)
+
+
+VARIABLES = "Merkmal;Typ;Werte;Bezeichnung\nsex;;1=F|2=M;Geschlecht\nage;;0..99;Alter\n"
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_one_row_an_attribute_may_have_other_names_too(tmp_path, ending):
+    path = tmp_path / f"codes.{ending}"
+    if ending == "csv":
+        path.write_text(VARIABLES, encoding="utf-8")
+    else:
+        book = openpyxl.Workbook()
+        book.active.append(["Stand 2026"])
+        for row in VARIABLES.splitlines():
+            book.active.append(row.split(";"))
+        book.save(path)
+    table = ForeignTable.of(path.read_bytes(), path.name)
+    if ending == "csv":
+        assert table.seems_of_variables
+    roles = roles_of_columns("name=Merkmal,values=Werte,label=Bezeichnung")
+    domain = rp.Domain.load(path, columns=roles)
+    assert table.codebook(roles) == domain
+    assert domain["sex"].labels() == ["F", "M"]
+    assert domain["sex"].label == "Geschlecht"
+    assert domain["age"].size == 100
+
+
+@pytest.mark.parametrize(
+    "typed", ["name=a,code=b", "name=a", "attribute=a,values=b", "name=a,values=b,group=c", "x=a"]
+)
+def test_roles_that_do_not_go_together_are_refused(typed):
+    with pytest.raises(WorkloadError, match="--map must name"):
+        roles_of_columns(typed)

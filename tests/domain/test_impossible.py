@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain import values
+from rpexplore.domain import structural_zeros
 from rpexplore.domain.levels import Level
 from rpexplore.domain.values import (
     combination_from_text,
@@ -188,7 +188,7 @@ def test_combinations_that_hang_together_in_too_many_ways(monkeypatch):
     stated = [{f"a{i}": "0", f"a{j}": "0"} for i, j in combinations(range(6), 2)]
     stated.append({"a0": "1", "a1": "1"})
     domain = rp.Domain.from_sizes({f"a{i}": 3 for i in range(6)})
-    monkeypatch.setattr(values, "_MOST_CELLS", 20)
+    monkeypatch.setattr(structural_zeros, "_MOST_CELLS", 20)
     zeros = rp.Domain(domain.attributes, stated).structural_zeros
     assert zeros.possible((0, 1)).tolist() == [
         [False, True, True], [True, False, True], [True, True, True]

@@ -6,6 +6,7 @@ import rpexplore as rp
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.levels import groups_of
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
+from rpexplore.domain.values import product_query
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.scenarios.codebook_grid import domain_with_level_lines
 
@@ -135,3 +136,19 @@ def test_a_table_with_two_levels_of_an_attribute_is_refused():
     domain = domain_of(AGES, five=5, adult="0-17, 18+")
     with pytest.raises(WorkloadError, match="has the attribute 'age' at two levels"):
         rp.Workload.of(domain, [("age@adult", "age@five")])
+
+
+def test_groups_and_levels_by_their_bare_names_are_refused_with_the_right_ones():
+    domain = domain_of(COUNTRIES, continent={"Europe": ["DE", "FR"], "America": ["BR"]})
+    with pytest.raises(DomainError, match="one of its level continent; write country@continent=Eu"):
+        product_query(domain, {"country": "Europe"})
+    with pytest.raises(DomainError, match=r"it is a level, .* its attribute: country@continent"):
+        domain.position("continent")
+
+
+def test_bands_of_whole_bins_may_end_before_an_edge():
+    bins = Bins((0, 15, 65, 99), are_whole=True)
+    assert groups_of("level", "0-14, 15-99", bins) == ("0-14", "15-99", "15-99")
+    assert groups_of("level", "0-15, 15+", bins) == ("0-15", "15+", "15+")
+    with pytest.raises(DomainError, match="in no band"):
+        groups_of("level", "0-14, 15-99", Bins(bins.edges))

@@ -82,10 +82,73 @@ def test_recodes_that_cannot_be_used(recode, message):
         changed(PERSONS, recode=recode)
 
 
-def test_numbers_are_not_recoded():
-    field = {"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
-    with pytest.raises(DomainError, match="has numbers or dates"):
-        changed(field, recode={"10": "9"})
+NUMBERS = [
+    {
+        "name": "age",
+        "type": "integer",
+        "bins": [0, 15, 65, 90],
+        "missingValues": ["-9"],
+        "recode": {"90+": "90", "998": "0 to under 15", "200..201": "64"},
+    },
+    {
+        "name": "rooms",
+        "type": "integer",
+        "constraints": {"minimum": 1, "maximum": 9, "step": 3},
+        "recode": {"10": 9, "many": "7 to 9"},
+    },
+    {
+        "name": "moved",
+        "type": "date",
+        "constraints": {"minimum": "2020", "maximum": "2022", "step": "year"},
+        "recode": {"long ago": "2020-01-01", "1999-01-01": "2020"},
+    },
+]
+
+
+@pytest.mark.parametrize("kind", ["csv", "duckdb"])
+def test_numbers_and_dates_are_recoded_before_they_are_read(kind, tmp_path):
+    """Text for text, what pandas counts once the texts are replaced by hand."""
+    domain = Domain.from_schema({"fields": NUMBERS})
+    ages = ["90+", "998", "200", "201", "-9", "14", "90", "15"]
+    rooms = ["10", "many", "1", "3", "4", "9", "7", "2"]
+    days = ["long ago", "1999-01-01", "2021-05-05", "2022-12-31", *["2020-02-29"] * 4]
+    frame = pd.DataFrame({"age": ages, "rooms": rooms, "moved": days})
+    frame.to_csv(tmp_path / "r.csv", index=False)
+    source = FileSource(tmp_path / "r.csv")
+    if kind == "duckdb":
+        source = in_duckdb(pa.Table.from_pandas(frame), tmp_path / "r.db")
+    counts = source.count(domain, [(0,), (1,), (2,)])
+    age = frame["age"].replace({"90+": "90", "998": "0", "200": "64", "201": "64"}).astype(int)
+    found = pd.cut(age[age >= 0], [0, 15, 65, 91], right=False).value_counts(sort=False)
+    assert counts.counts((0,)).tolist() == [*found, (age == -9).sum()]
+    rooms = frame["rooms"].replace({"10": "9", "many": "7"}).astype(int)
+    assert counts.counts((1,)).tolist() == [*((rooms - 1) // 3).value_counts().sort_index()]
+    years = frame["moved"].replace({"long ago": "2020", "1999-01-01": "2020"}).str[:4]
+    assert counts.counts((2,)).tolist() == [*years.value_counts().sort_index()]
+    again = Domain.from_schema(domain.to_schema())
+    assert again == domain
+    assert again["age"].values.recode[:2] == (("90+", "90"), ("998", "0"))
+
+
+@pytest.mark.parametrize(
+    ("field", "recode", "message"),
+    [
+        (0, {"90+": "91"}, "to '91', which is none of its numbers; name one from 0 to under 15 to"),
+        (0, {"-9": "0"}, "says twice what '-9'"),
+        (0, {"7": "8", "7.0": "9"}, "says twice what '7.0'"),
+        (0, {" ": "8"}, "An empty value cannot be recoded"),
+        (0, {"1000..2000": "8"}, "more than 1,000"),
+        (2, {"x": "2023"}, "none of its dates"),
+    ],
+)
+def test_recodes_of_numbers_that_cannot_be_used(field, recode, message):
+    with pytest.raises(DomainError, match=message):
+        changed(NUMBERS[field], recode=recode)
+
+
+def test_amounts_are_not_recoded():
+    with pytest.raises(DomainError, match="amounts are summed as they are"):
+        changed({"name": "x", "type": "number", "bounds": [0, 9]}, recode={"10": "9"})
 
 
 def test_recodes_come_from_files_of_old_and_new_codes():

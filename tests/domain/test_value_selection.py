@@ -9,6 +9,7 @@ from rpexplore.errors import DomainError
 AGE = rp.Attribute("age", rp.Integers(0, 99))
 BANDS = rp.Attribute("band", rp.Integers(10, 47, 10))  # 10 to 19, …, 40 to 47
 INCOME = rp.Attribute("income", rp.Bins((-5.5, 0, 500, 1000)))
+WHOLE = rp.Attribute("years", rp.Bins((0, 15, 65, 99), are_whole=True))
 PLACE = rp.Attribute(
     "place",
     rp.Categories(("1", "2", "3", "a,b", "x..y"), ("Ash", "2..3", "Coast", "A, B", "X")),
@@ -32,6 +33,15 @@ PLACE = rp.Attribute(
         (INCOME, "0..1000", (1, 2)),
         (INCOME, "-5.5..0", (0,)),
         (INCOME, "0 to under 500", (1,)),
+        (AGE, "18-20", (18, 19, 20)),
+        (AGE, "18 to 20", (18, 19, 20)),
+        (AGE, "98+", (98, 99)),
+        (INCOME, "0-500", (1,)),
+        (WHOLE, "0..14", (0,)),
+        (WHOLE, "0..15", (0,)),
+        (WHOLE, "15-64", (1,)),
+        (WHOLE, "..14,65+", (0, 2)),
+        (WHOLE, "65..99", (2,)),
         (PLACE, "Ash", (0,)),
         (PLACE, "1", (0,)),
         (PLACE, "2", (1,)),

@@ -222,3 +222,16 @@ def test_a_codebook_with_other_names_is_mapped(app, small, tmp_path):
     session.press("Use this codebook")
     assert session.scenario.domain["sex"].values == Categories(("1", "2"), ("men", "women"))
     assert not session.exception
+
+
+def test_a_codebook_with_a_row_for_each_attribute_is_mapped(app, small, tmp_path):
+    path = tmp_path / "codes.csv"
+    path.write_text("Merkmal;Werte\nsex;1=men|2=women\nage;0..99\n")
+    session = choose_columns(app("codebook", small), path, [])
+    session.toggle(key="is codebook codes.csv").set_value(True).run()
+    chosen = {box.label: box.value for box in session.selectbox if box.label in ("Name", "Values")}
+    assert chosen == {"Name": "Merkmal", "Values": "Werte"}
+    session.press("Use this codebook")
+    assert session.scenario.domain["sex"].values == Categories(("1", "2"), ("men", "women"))
+    assert session.scenario.domain["age"].size == 100
+    assert not session.exception

@@ -3,7 +3,6 @@
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.linalg import null_space
 
@@ -18,7 +17,6 @@ from rpexplore.results.known_totals import (
     with_known_totals,
 )
 from rpexplore.results.processed_tables import ProcessedTables
-from rpexplore.results.unbiased import Estimates
 from tests.results.dense import World, release
 from tests.support.oracles import marginal_matrix
 
@@ -310,16 +308,7 @@ def test_totals_that_leave_possible_cells_empty_are_met(tmp_path):
     np.testing.assert_allclose(values, [[10, 0, 0], [3, 0, 0], [0, 3, 4]], atol=1e-9)
 
 
-def test_multiples_and_own_aggregations_are_refused(tmp_path):
+def test_multiples_are_refused(tmp_path):
     source = world(1).releases[0]
     with pytest.raises(ReleaseError, match="would not be multiples of 5"):
         rp.postprocess(source, tmp_path / "x", rounded=5, known_totals={"a": summed("a")})
-    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 4}), 1)
-    plan = rp.plan(
-        workload.with_bases({"a": rp.Prefix()}), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
-    )
-    pd.DataFrame({"a": [0, 1, 2, 3]}).to_csv(tmp_path / "r.csv", index=False)
-    done = rp.release(plan, tmp_path / "r.csv", tmp_path / "out")
-    with pytest.raises(ReleaseError, match="'a' is in tables with an aggregation of its own"):
-        with_known_totals(done.unbiased_tables(), {(): 4})
-    assert isinstance(source, Estimates)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rpexplore.domain.values import StructuralZeros
+from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation import cell_coupling
 from rpexplore.estimation import nonnegative as nonnegative_module

@@ -33,7 +33,7 @@ from rpexplore.data.files.columns import (
     recognise_path,
 )
 from rpexplore.data.files.offered import CODEBOOK_ENDINGS, codebooks, recognise_public
-from rpexplore.domain.codebook_columns import ROLES, ForeignTable
+from rpexplore.domain.codebook_columns import ROLES, ROLES_OF_VARIABLES, ForeignTable
 from rpexplore.domain.codebook_formats import refuse_large
 from rpexplore.domain.codebook_remarks import describe_left_out
 from rpexplore.domain.domain import CSV_ENDINGS, Domain
@@ -367,10 +367,24 @@ def say_what_columns_are(table: ForeignTable) -> None:
     """Widgets for what each column of a codebook is: guessed, and remembered by their names."""
     st.markdown("What are the columns of this codebook? Below are its first rows.")
     remembered = st.session_state.setdefault("roles of columns", {})
-    guess = remembered.get(table.header, table.guess)
+    known_columns = remembered.get(table.header)
+    is_of_variables = "values" in known_columns if known_columns else table.seems_of_variables
+    rows = ("One row a value", "One row an attribute")
+    one_row = st.segmented_control(
+        "What is a row?",
+        rows,
+        default=rows[is_of_variables],
+        required=True,
+        key=f"row of {table.header}",
+    )
+    roles, guess = ROLES, table.guess
+    if one_row == rows[1]:
+        roles, guess = ROLES_OF_VARIABLES, table.guess_of_variables
+    if known_columns and roles[1] in known_columns:
+        guess = known_columns
     columns: dict[str, str] = {}
-    for role, place in zip(ROLES, st.columns(len(ROLES)), strict=True):
-        offered = table.columns if role in ROLES[:2] else ["", *table.columns]
+    for role, place in zip(roles, st.columns(len(roles)), strict=True):
+        offered = table.columns if role in roles[:2] else ["", *table.columns]
         known = guess.get(role, "")
         chosen = place.selectbox(
             role.capitalize(),

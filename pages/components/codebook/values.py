@@ -207,7 +207,7 @@ def _offer(
     if changed is None:
         return
     if present is not None:
-        changed = replace(changed, missing=present.missing)
+        changed = replace(changed, missing=present.missing, recode=present.recode)
     if changed == present:
         st.caption(f"As it is: {escaped(bins.describe(changed))}")
         return

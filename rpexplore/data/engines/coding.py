@@ -349,7 +349,7 @@ def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
     values, kind = attribute.values, column.type()
     assert not isinstance(values, Categories | Dates | Amounts)
     numbers = _numbers(column, engine)
-    missing = list(_missing_cases(column, numbers, values.missing_codes, engine))
+    missing = list(_missing_cases(column, numbers, values.codes_of_texts, engine))
     # Whole numbers are compared as such: floats tell too few of them apart.
     number: Value = column if kind.is_integer() else numbers
     if kind.is_integer() and kind.nbytes < 8:
@@ -409,7 +409,7 @@ def _amount_columns(column: Value, index: int, values: Amounts, engine: str) -> 
     whether they are positive, and e<index>, unless it is 0, by how much a product was rounded.
     """
     numbers, kind = _numbers(column, engine), column.type()
-    missing = list(_missing_cases(column, numbers, values.missing_codes, engine))
+    missing = list(_missing_cases(column, numbers, values.codes_of_texts, engine))
     columns = {f"n{index}": ibis.cases(*missing) if missing else ibis.null("int32")}
     power = 10**values.decimals
     if kind.is_integer():
@@ -478,12 +478,12 @@ def _of_date(column: Value, attribute: Attribute, values: Dates, engine: str) ->
     is_day, year, month, day = _year_month_day(column, values, engine)
     key = year * 10_000 + month * 100 + day  # in the order of days
     cases = []
-    for value, code in values.missing_codes.items():
+    for value, code in values.codes_of_texts.items():
         missing = values.missing_day(value)
         if missing is not None:
             cases.append((is_day & (key == _whole(_key(missing))), ibis.literal(code, "int32")))
     numbers = _numbers(column, engine)
-    cases += _missing_cases(column, numbers, values.missing_codes, engine)
+    cases += _missing_cases(column, numbers, values.codes_of_texts, engine)
     cases += _written_periods(column, values, engine)
     first, last = (_whole(_key(end.toordinal())) for end in (values.first, values.last))
     inside = is_day & (key >= first) & (key <= last)

@@ -257,7 +257,7 @@ def _lookup(attribute: Attribute, kinds: Mapping[str, str], code_bit: int) -> st
     values, kind = attribute.values, kinds[attribute.name]
     column = quoted(attribute.name)
     if isinstance(values, Integers):
-        if kind not in WHOLE or values.missing:
+        if kind not in WHOLE or values.codes_of_texts:
             return None
         steps = f"(CAST({column} AS BIGINT) - {values.minimum}L)"
         if values.step > 1:

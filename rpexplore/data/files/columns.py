@@ -446,14 +446,15 @@ def _from_schema(stated: StatedSchema, filename: str) -> CodebookFile | ColumnsF
             f'{filename} is JSON, but no codebook: a Table Schema has "fields", a Data Package '
             '"resources", and sizes are written {"age": 32}; export one of these.'
         )
-    if not stated.with_values["fields"]:
+    usable = stated.usable(leave_out=True)
+    if not usable["fields"]:
         missing = stated.missing
         columns = [
             Column(name, _DECLARED.get(declared, ""), missing=tuple(missing[name].items()))
             for name, declared in stated.without_values.items()
         ]
         return ColumnsFile(f"{stated.kind} without values", header_of(filename, columns))
-    domain = Domain.from_schema(stated.with_values)
+    domain = Domain.from_schema(usable)
     return CodebookFile(stated.kind, domain, stated.without_values, stated.remarks)
 
 

@@ -13,6 +13,7 @@ from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.nonnegative import check_gap
+from rpexplore.estimation.whole_numbers import parts_of
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.table_plan import TablePlan
@@ -20,6 +21,7 @@ from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.estimates.area_cells import AreaCells, check_cells, possible_cells
 from rpexplore.results.estimates.level_axes import LevelAxes
 from rpexplore.results.estimates.whole_areas import nearest_parts, whole_top
+from rpexplore.results.known_release import KnownRelease
 
 # All tables are margins of one table of cells, in which an attribute stands by the groups that all
 # its levels together tell apart. So they agree, also one level with another, and in whole numbers.
@@ -46,6 +48,7 @@ class CountsAtLevels:
     gap     which share of the squared distance to what was measured may be avoidable
     rounds  how long the search took
     base    the number whose multiples are counted in `whole`
+    kept    the counts that cells keep the sums of
     """
 
     domain: Domain
@@ -55,6 +58,7 @@ class CountsAtLevels:
     gap: float
     rounds: int
     base: int = 1
+    kept: "KeptSums | None" = None
     disagreeing: ClassVar[frozenset[AttributeIndices]] = frozenset()  # as of `ProcessedCounts`
 
     def of(self, attributes: AttributeIndices) -> np.ndarray:
@@ -74,9 +78,12 @@ class CountsAtLevels:
 
     @cached_property
     def _whole_cells(self) -> np.ndarray:
-        cells = self.cells.with_least_structure(self.values / self.base)
-        total = np.array([round(float(self.values.sum()) / self.base)])
-        whole = whole_top(self.cells, cells, total, self.cells.stages[0])[0]
+        if self.kept is not None:
+            cells, whole = self.values, self.kept.whole(self.values)
+        else:
+            cells = self.cells.with_least_structure(self.values / self.base)
+            total = np.array([round(float(self.values.sum()) / self.base)])
+            whole = whole_top(self.cells, cells, total, self.cells.stages[0])[0]
         places = np.flatnonzero((cells > 0) | (whole > 0))
         within = np.stack(
             [
@@ -88,8 +95,85 @@ class CountsAtLevels:
         )
         wanted = [self.of(table).ravel() / self.base for table in self.tables if table]
         found = np.zeros_like(whole)
-        found[places] = with_nearer_tables(whole[places], within, wanted or [cells])
+        kept = None if self.kept is None else self.kept.sum_of_cells[places]
+        found[places] = with_nearer_tables(whole[places], within, wanted or [cells], kept)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class KeptSums:
+    """Sums that cells must have: the counts of one table, of which each cell is in one.
+
+    sum_of_cells  int64[n_cells]: which sum each cell is part of
+    sums          float64[n_sums] ≥ 0
+    """
+
+    sum_of_cells: np.ndarray
+    sums: np.ndarray
+
+    def nearest(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """The nearest cells ≥ 0 with these sums, 0 but at some places: float64[n_cells]."""
+        order = places[np.argsort(self.sum_of_cells[places], kind="stable")]
+        groups, first = np.unique(self.sum_of_cells[order], return_index=True)
+        found = np.zeros_like(values)
+        found[order] = nearest_parts(values[order], first, self.sums[groups])
+        return found
+
+    def least_product(self, gradient: np.ndarray, places: np.ndarray) -> float:
+        """The least gᵀx of all cells x ≥ 0 with these sums, 0 but at some places."""
+        least = np.full(len(self.sums), np.inf)
+        np.minimum.at(least, self.sum_of_cells[places], gradient[places])
+        positive = self.sums > 0
+        return float(self.sums[positive] @ least[positive])
+
+    def whole(self, values: np.ndarray) -> np.ndarray:
+        """The values in whole numbers that have these sums: int64[n_cells]."""
+        order = np.argsort(self.sum_of_cells, kind="stable")
+        groups, first = np.unique(self.sum_of_cells[order], return_index=True)
+        found = np.zeros(len(values), dtype=np.int64)
+        for group, own in zip(groups.tolist(), np.split(order, first[1:]), strict=True):
+            found[own] = parts_of(np.array(self.sums[group]), values[own])
+        return found
+
+
+def _kept_sums(release: TableRelease, cells: AreaCells) -> KeptSums:
+    """The publicly known counts that cells keep, else the number of records.
+
+    Raises `ReleaseError` for totals of several tables of which none contains the others, of a table
+    that cells do not tell, and for records where no record can be.
+    """
+    given = release.given if isinstance(release, KnownRelease) else ()
+    largest = [
+        one for one in given if not any(set(one.attributes) < set(two.attributes) for two in given)
+    ]
+    if len(largest) > 1:
+        raise ReleaseError(
+            "Nonnegative tables with an attribute at several levels meet the known totals of one "
+            f"table, and there are those of {len(largest):,}, of which none has the others within; "
+            "give one of them, or take the unbiased tables."
+        )
+    (table,) = largest
+    domain = release.domain
+    several = tuple(index for index in table.attributes if domain.sizes[index] > 1)
+    in_tables = {index for one in release.plan.workload.tables for index in domain.positions(one)}
+    if not set(several) <= in_tables:
+        raise ReleaseError(
+            f"The known totals are by {domain.describe(table.attributes)}, and no table has all of "
+            "these; nonnegative tables need totals by the levels that tables have."
+        )
+    counts = table.summed(several)
+    places = np.arange(prod(cells.shape(0)))
+    values = cells.values_of(0, places, several)
+    shape = [int(domain.sizes[index]) for index in several]
+    sum_of_cells = np.ravel_multi_index(values, shape) if several else np.zeros_like(places)
+    sums = counts.ravel()
+    can_have = np.zeros(len(sums), dtype=bool)
+    can_have[sum_of_cells[np.flatnonzero(cells.possible)]] = True
+    if np.any(sums[~can_have] > 0):
+        raise ReleaseError(
+            "A known total has records where the codebook leaves no record possible; correct it."
+        )
+    return KeptSums(sum_of_cells, sums)
 
 
 def cells_of_tables(plan: TablePlan) -> AreaCells:
@@ -155,23 +239,32 @@ def counts_at_levels(
         if subset not in rows:
             shape = (cells.sizes[index] for index in subset)
             contributions[subset] = np.zeros((1, *shape))
+    known = release.contributions if isinstance(release, KnownRelease) else {}
+    contributions |= {subset: known[subset][None] for subset in known.keys() & rows.keys()}
     answers = cells.from_contributions(0, contributions, closure.strategies)[0]
     precisions = {
-        subset: 1 / float(plan.sigma_squared.floats[row]) for subset, row in rows.items() if subset
+        subset: 1 / float(plan.sigma_squared.floats[row])
+        for subset, row in rows.items()
+        if subset and subset not in known
     }
     distance = _Distance(cells, closure.strategies, precisions)
-    values, reached, rounds = _nearest(answers, cells.possible, distance, gap, on_progress)
+    kept = None
+    sums = KeptSums(np.zeros(answers.size, np.int64), np.array([max(float(answers.sum()), 0.0)]))
+    if isinstance(release, KnownRelease):
+        sums = kept = _kept_sums(release, cells)
+    values, reached, rounds = _nearest(answers, cells.possible, distance, sums, gap, on_progress)
     workload, sizes = plan.workload, plan.domain.sizes
     counted = map(workload.attribute_indices, np.flatnonzero(~workload.has_amounts).tolist())
     tables = {tuple(index for index in table if sizes[index] > 1) for table in counted}
     return CountsAtLevels(
-        plan.domain, cells, read_only(values), sorted(tables), reached, rounds, base
+        plan.domain, cells, read_only(values), sorted(tables), reached, rounds, base, kept
     )
 
 
 # ---- The nearest cells ≥ 0 with a total, by accelerated projected gradients (FISTA, Beck and
 # Teboulle 2009), begun anew where they turn uphill (O'Donoghue and Candès 2015). With gradient g at
-# cells x of total N no cells have less of f than f(x) − (gᵀx − N min g), which the gap is from.
+# cells x no cells of the same sums N_k have less of f than f(x) − (gᵀx − Σ N_k min g), the minimum
+# over the cells of each sum; the gap is from that.
 
 
 class _Distance:
@@ -240,21 +333,20 @@ def _nearest(
     answers: np.ndarray,
     possible: np.ndarray,
     distance: _Distance,
+    kept: KeptSums,
     gap: float,
     on_progress: Progress,
 ) -> tuple[np.ndarray, float, int]:
-    """The nearest cells ≥ 0, 0 where nobody can be, with the total of the answers or 0.
+    """The nearest cells ≥ 0, 0 where nobody can be, with the sums that are kept.
 
     Returns them, float64[n_cells], with the gap and the number of rounds.
     """
-    total, places = max(float(answers.sum()), 0.0), np.flatnonzero(possible)
+    places = np.flatnonzero(possible)
 
     def projected(values: np.ndarray) -> np.ndarray:
-        found = np.zeros_like(values)
-        found[places] = nearest_parts(values[places], np.array([0]), np.array([total]))
-        return found
+        return kept.nearest(values, places)
 
-    if not total:
+    if not kept.sums.any():
         return np.zeros_like(answers), 0.0, 0
     steepest, reached = distance.steepest(), 1.0
     cells = ahead = projected(answers)
@@ -263,7 +355,7 @@ def _nearest(
         if rounds % _ROUNDS_BETWEEN_CHECKS == 0:
             gradient = distance.gradient(cells - answers)
             squared = float(gradient @ (cells - answers))
-            avoidable = 2 * (float(gradient @ cells) - total * float(gradient[places].min()))
+            avoidable = 2 * (float(gradient @ cells) - kept.least_product(gradient, places))
             # Whatever is nearer than a millionth of a standard error is no distance.
             reached = 0.0 if squared <= _NO_DISTANCE else min(avoidable / squared, 1.0)
             on_progress(f"Making the tables nonnegative (gap {max(reached, gap):.1g})", 0.0)
@@ -292,7 +384,10 @@ _MOST_COMPARED = 2_000_000_000  # cells of all tables in all steps: some ten sec
 
 
 def with_nearer_tables(
-    counts: np.ndarray, within: np.ndarray, wanted: Sequence[np.ndarray]
+    counts: np.ndarray,
+    within: np.ndarray,
+    wanted: Sequence[np.ndarray],
+    kept: np.ndarray | None = None,
 ) -> np.ndarray:
     """Cells with the same total and tables nearer to what is wanted, by least squares.
 
@@ -302,6 +397,7 @@ def with_nearer_tables(
         counts: int64[n_cells] ≥ 0.
         within: int64[n_tables, n_cells]: the cell of each table that each cell is in.
         wanted: Of each table float64[n].
+        kept: int64[n_cells], of which sum each cell is part: a record is moved within one.
     """
     counts = counts.copy()
     beyond = [
@@ -317,6 +413,8 @@ def with_nearer_tables(
         for source in sources:
             changes = by_table - by_table[:, source, None] + 1
             changes = np.where(within == within[:, source, None], 0.0, changes).sum(axis=0)
+            if kept is not None:
+                changes = np.where(kept == kept[source], changes, np.inf)
             target = int(np.argmin(changes))
             best = min(best, (float(changes[target]), int(source), target))
         _, source, target = best

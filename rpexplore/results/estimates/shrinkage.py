@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.domain.domain import AttributeIndices, Domain
-from rpexplore.domain.values import StructuralZeros
+from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.estimation.table_map import MeasuredResiduals
 from rpexplore.releases.manifest import CheckedFolder, file_entry

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse
 
 from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.domain.values import (
     ImpossibleCombination,
     Selection,
-    StructuralZeros,
     combination_from_text,
     example_of,
     product_query,
