@@ -57,15 +57,16 @@ class JointSearch:
         *,
         slack: float = 0.0,
     ) -> None:
-        from scipy.linalg import cholesky  # slow to import
-        from scipy.linalg.lapack import dpotrs
+        from scipy.linalg import cholesky, get_lapack_funcs  # slow to import
 
         self.total_grams, self.total, self.slack = total_grams, total, slack
         self.n = len(gram)
         self.gram = gram + _DESCENT_RIDGE * np.eye(self.n)
         self.mirrored = self.n >= MANY_VALUES and all(map(is_mirrored, (gram, *total_grams)))
         self.factor = cholesky(self.gram, lower=True)
-        self._solve = dpotrs  # cho_solve's checks take longer than the work where values are few
+        (self._solve,) = get_lapack_funcs(
+            ["potrs"]
+        )  # cho_solve's checks take longer than the work where values are few
         self.ones, self.trace = np.ones(self.n), float(np.trace(self.gram))
         self.inverse_ones = self._solved(self.ones)
         self.least = 1 / self.inverse_ones.sum()  # the smallest zᵀGz
