@@ -71,7 +71,7 @@ from rpexplore.releases.table_release import LabelsOfBases, TableRelease
 from rpexplore.results.estimates.level_counts import CountsAtLevels, counts_at_levels
 from rpexplore.results.estimates.shrinkage import GroupDistances, smooth, write_shrinkage
 from rpexplore.results.known_totals import KnownTotals, known_text, with_known_totals
-from rpexplore.results.measurement_source import facts_of_sources, guarantee, sources_of
+from rpexplore.results.measurement_source import facts_of_sources, guarantee
 from rpexplore.results.processed_tables import (
     KIND,
     KNOWN_TOTALS,
@@ -173,14 +173,13 @@ def postprocess(
     on_searched = part_of_progress(on_progress, 0.0, _SEARCHED)
     counts: ProcessedCounts | CountsAtLevels
     smooth_tables: SmoothTables | None = None
-    if isinstance(released, TableRelease) and released.plan.closure.trees:
-        counts = _counts_at_levels(released, method, rounded, gap, on_searched)
-        projection, sources = counts, sources_of(released)
+    estimates = Estimates.of(released, at_levels=True)
+    sources = estimates.sources
+    if estimates.trees:
+        projection = counts = _counts_at_levels(estimates, method, rounded, gap, on_searched)
     else:
-        estimates = Estimates.of(released)
         projection, smooth_tables = _estimated(estimates, method, gap, on_searched)
         counts = _processed_counts(estimates, projection or smooth_tables, rounded)
-        sources = estimates.sources
     domain = released.domain
     label = label_of(method, rounded, known)
     in_one_file = frozenset(packed.tolist())
@@ -317,7 +316,7 @@ def postprocess(
 
 
 def _counts_at_levels(
-    release: TableRelease,
+    estimates: Estimates,
     method: Method | None,
     rounded: bool | int,
     gap: float | None,
@@ -325,15 +324,15 @@ def _counts_at_levels(
 ) -> CountsAtLevels:
     """Those of tables with an attribute at several levels; `ReleaseError` for what there is not."""
     if method != "nonnegative":
-        name = release.domain.names[release.plan.closure.trees[0].column]
+        name = estimates.domain.names[estimates.trees[0].column]
         raise ReleaseError(
             f"The attribute {name!r} is in tables at several levels, of which only nonnegative "
             "tables are made, of whole numbers if wanted; ask for nonnegative ones, or plan with "
             "one level."
         )
-    refuse_open_values(release.domain, release.workload.open_attributes)
+    refuse_open_values(estimates.domain, estimates.open_attributes)
     gap, base = GAP if gap is None else gap, max(int(rounded), 1)
-    counts = counts_at_levels(release, gap=gap, base=base, on_progress=on_progress)
+    counts = counts_at_levels(estimates, gap=gap, base=base, on_progress=on_progress)
     if rounded:
         counts.whole(())  # here, once: threads that write tables would each begin with it
     return counts

@@ -13,13 +13,11 @@ from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.nonnegative import check_gap
-from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.planning.table_plan import TablePlan
-from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.estimates.area_cells import AreaCells, check_cells, possible_cells
 from rpexplore.results.estimates.level_axes import LevelAxes
 from rpexplore.results.estimates.whole_areas import nearest_parts, whole_top
+from rpexplore.results.unbiased import Estimates
 
 # All tables are margins of one table of cells, in which an attribute stands by the groups that all
 # its levels together tell apart. So they agree, also one level with another, and in whole numbers.
@@ -92,21 +90,21 @@ class CountsAtLevels:
         return found
 
 
-def cells_of_tables(plan: TablePlan) -> AreaCells:
-    """The cells of which all tables of counts of a plan are margins, as one area's.
+def cells_of_tables(estimates: Estimates) -> AreaCells:
+    """The cells of which all tables are margins, as one area's.
 
-    Raises `ReleaseError` if these are too many, or there are exact totals beside the number of
-    records.
+    Raises `ReleaseError` if these are too many.
     """
-    workload, closure = plan.workload, plan.closure
-    sizes, levels_of = closure.sizes.tolist(), dict[int, LevelAxes]()
-    for tree in closure.trees:
-        axes = LevelAxes(tree, len(sizes), closure.strategies)
+    sizes = estimates.domain.sizes.tolist()
+    sizes += [estimates.blocks[number].size for tree in estimates.trees for number in tree.numbers]
+    levels_of: dict[int, LevelAxes] = {}
+    for tree in estimates.trees:
+        axes = LevelAxes(tree, len(sizes), estimates.strategies)
         sizes += axes.sizes
         levels_of |= dict.fromkeys(tree.of_tables, axes)
     needed: set[int] = set()
-    for table in np.flatnonzero(~workload.has_amounts).tolist():
-        for index in workload.attribute_indices(table):
+    for table in estimates.tables:
+        for index in table:
             if index in levels_of:
                 levels = levels_of[index]
                 needed |= set(levels.numbers[: levels.depth_of(index)])
@@ -114,58 +112,41 @@ def cells_of_tables(plan: TablePlan) -> AreaCells:
                 needed.add(index)
     attributes = tuple(sorted(needed))
     check_cells([sizes[index] for index in attributes])
-    public = [closure.attributes(row) for row in np.flatnonzero(closure.is_public).tolist()]
-    if any(public):
-        raise ReleaseError(
-            "Tables with exact totals are not made nonnegative where an attribute is at several "
-            "levels; take the noisy tables, or plan without exact totals."
-        )
-    amounts = set(workload.domain.amounts)
-    residuals = map(closure.attributes, range(len(closure)))
-    known = frozenset(each for each in residuals if not amounts.intersection(each))
-    levels = tuple(dict.fromkeys(levels_of.values()))
+    known, levels = frozenset(estimates.contributions), tuple(dict.fromkeys(levels_of.values()))
     cells = AreaCells(tuple(sizes), (attributes,), (known,), np.empty(0), levels=levels)
-    return replace(cells, possible=possible_cells(plan.domain, closure, cells))
+    return replace(cells, possible=possible_cells(estimates.domain, estimates.blocks, cells))
 
 
 @one_thread()
 def counts_at_levels(
-    release: TableRelease,
+    estimates: Estimates,
     *,
     gap: float,
     base: int = 1,
     on_progress: Progress = no_progress,
 ) -> CountsAtLevels:
-    """Nonnegative counts of a release of tables with attributes at several levels.
+    """Nonnegative counts of tables with attributes at several levels.
 
-    Raises `ReleaseError` if there are too many cells, or exact totals, or if the gap is not between
-    0 and 1, or out of reach.
+    Raises `ReleaseError` if there are too many cells, or if the gap is not between 0 and 1, or out
+    of reach.
     """
     check_gap(gap)
-    plan, closure = release.plan, release.plan.closure
-    cells = cells_of_tables(plan)
-    needed = [each for each in cells.residuals_of(cells.attributes[0]) if each in cells.known[0]]
-    rows = {subset: row for subset in needed if (row := closure.find(subset)) is not None}
-    measured = release.measured(list(rows.values()))
-    contributions = {
-        subset: contribution(measured[row], subset, closure.strategies)[None]
-        for subset, row in rows.items()
-    }
+    cells, strategies = cells_of_tables(estimates), estimates.strategies
+    contributions, precisions = {}, {}
     for subset in cells.residuals_of(cells.attributes[0]):
-        if subset not in rows:
-            shape = (cells.sizes[index] for index in subset)
-            contributions[subset] = np.zeros((1, *shape))
-    answers = cells.from_contributions(0, contributions, closure.strategies)[0]
-    precisions = {
-        subset: 1 / float(plan.sigma_squared.floats[row]) for subset, row in rows.items() if subset
-    }
-    distance = _Distance(cells, closure.strategies, precisions)
+        if subset in estimates.contributions:
+            contributions[subset] = estimates.contributions[subset][None]
+            precisions[subset] = 1 / float(estimates.variances[subset])
+        else:
+            contributions[subset] = np.zeros((1, *(cells.sizes[index] for index in subset)))
+    answers = cells.from_contributions(0, contributions, strategies)[0]
+    precisions.pop(())  # the total is kept
+    distance = _Distance(cells, strategies, precisions)
     values, reached, rounds = _nearest(answers, cells.possible, distance, gap, on_progress)
-    workload, sizes = plan.workload, plan.domain.sizes
-    counted = map(workload.attribute_indices, np.flatnonzero(~workload.has_amounts).tolist())
-    tables = {tuple(index for index in table if sizes[index] > 1) for table in counted}
+    sizes = estimates.domain.sizes
+    tables = {tuple(index for index in table if sizes[index] > 1) for table in estimates.tables}
     return CountsAtLevels(
-        plan.domain, cells, read_only(values), sorted(tables), reached, rounds, base
+        estimates.domain, cells, read_only(values), sorted(tables), reached, rounds, base
     )
 
 
