@@ -61,7 +61,7 @@ class CountsAtLevels:
 
     def whole(self, attributes: AttributeIndices) -> np.ndarray:
         """A table over `base` in whole numbers; all such tables agree."""
-        return self._margin(self._whole_cells, attributes).astype(float)
+        return self._margin(self.whole_cells, attributes).astype(float)
 
     def _margin(self, values: np.ndarray, attributes: AttributeIndices) -> np.ndarray:
         margin = self.cells.margin_on(values[None], 0, attributes)
@@ -71,7 +71,8 @@ class CountsAtLevels:
         return [int(self.domain.sizes[index]) for index in attributes]
 
     @cached_property
-    def _whole_cells(self) -> np.ndarray:
+    def whole_cells(self) -> np.ndarray:
+        """The cells over `base`, int64[n_cells] ≥ 0, that all whole tables are margins of."""
         cells = self.cells.with_least_structure(self.values / self.base)
         total = np.array([round(float(self.values.sum()) / self.base)])
         whole = whole_top(self.cells, cells, total, self.cells.stages[0])[0]
