@@ -486,6 +486,11 @@ def positions_of_counts(tables: TableRelease | Estimates) -> list[int]:
     ]
 
 
+def has_levels(tables: TableRelease | Estimates) -> bool:
+    """Whether an attribute is in tables at several levels, so that no model fits them."""
+    return bool(tables.trees if isinstance(tables, Estimates) else tables.plan.closure.trees)
+
+
 def several_levels(column: str) -> ReleaseError:
     """What to raise where estimates would be made of an attribute at several levels."""
     return ReleaseError(

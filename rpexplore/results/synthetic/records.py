@@ -245,6 +245,11 @@ class SyntheticRecords:
         return self.manifest.get(ADAPTIVE, False)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether they are those of whole counts, of whose errors nothing is known."""
+        return self.manifest["engine"] == WHOLE
+
+    @property
     def n_records(self) -> int:
         return self.manifest["rows"]
 
@@ -302,7 +307,7 @@ class SyntheticRecords:
     @property
     def facts(self) -> str:
         """What the records are, and how near they are to the smooth tables, in sentences."""
-        made = "whole counts" if self.manifest["engine"] == WHOLE else "a model"
+        made = "whole counts" if self.is_whole else "a model"
         sentences = (
             f"{plural(self.n_records, 'record')}, drawn from {made}: no row is a person. For any "
             f"figure {describe_tables(is_adaptive=self.is_adaptive)}",
