@@ -104,7 +104,8 @@ if planned is not None:
     folded("All tables", "all tables", partial(table_list, planned, made))
     if made is not None:
         folded("By number of attributes and by group", "by group", partial(by_size_and_group, made))
-    folded("Model-based estimates", "model-based estimates", partial(smooth_rehearsal, planned))
-    folded("Adaptive plan (biased)", "adaptive plan", adaptive_view)
+    if not planned.workload.uses_levels:  # which neither of them has
+        folded("Model-based estimates", "model-based estimates", partial(smooth_rehearsal, planned))
+        folded("Adaptive plan (biased)", "adaptive plan", adaptive_view)
     downloads(planned)
 next_is_last_step()

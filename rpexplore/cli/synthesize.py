@@ -75,6 +75,9 @@ def synthesize(
     these (of an adaptive release with what it measured) in the same folder.
     Biased, and labelled so. Costs no privacy.
 
+    Where an attribute is in tables at several levels: the records of nonnegative whole counts of
+    these tables.
+
     From tables in areas, or best guesses that were made of them: one record for each person in
     every lowest area, as Parquet. Counted again, they have every count of the best guesses.
     """

@@ -406,7 +406,7 @@ def refuse_unsuitable(workload: Workload) -> None:
             "An adaptive release estimates the counts of single values; leave cumulative sums, "
             "ranges and other aggregations out, and add up the released counts instead."
         )
-    if max(workload.used, default=0) >= workload.domain.n_columns:
+    if workload.uses_levels:
         raise WorkloadError(
             "An adaptive release estimates tables of the attributes themselves; leave levels of "
             "attributes out, and add up the released counts instead."

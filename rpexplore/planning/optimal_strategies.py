@@ -25,12 +25,12 @@ from rpexplore.planning.solvers.largest_variance import minimise_max_cell_varian
 from rpexplore.planning.solvers.record_prices import best_prices
 from rpexplore.planning.solvers.solution import dual_bound
 from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
-from rpexplore.planning.strategies import StrategySearch, user_cache
+from rpexplore.planning.strategies import EXACT, FINE, ROUGH, StrategySearch, user_cache
 from rpexplore.workload.bases import Identity, to_json
 from rpexplore.workload.workload import Workload
 
-_VERSION = 4  # of the search: strategies of another one are not used
-_STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one
+_VERSION = 5  # of the search: strategies of another one are not used
+_STILL = 1e-6  # a sweep that is expected to lower the sum by less (relative) is not made
 _MOST_SWEEPS = 20
 _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the sizes of groups, by which they get shares
 _MOST_TURNED = 5000  # residuals of a plan in which powers are looked for attribute by attribute
@@ -276,14 +276,20 @@ def _strategies_of(
 
 
 def _find(search: StrategySearch, on_share: Share) -> None:
-    """Improve all attributes in turn until nothing is gained."""
-    before = search.value()
+    """Improve all attributes in turn, roughly and then exactly, until nothing is to be gained."""
+    before, last = search.value(), math.inf
+    rough, fine = (EXACT, EXACT) if search.keep_references else (ROUGH, FINE)
     for sweep in range(_MOST_SWEEPS):
-        search.sweep(lambda share, sweep=sweep: on_share(_share_after(sweep + 1, share)))
+        search.sweep(
+            lambda share, sweep=sweep: on_share(_share_after(sweep + 1, share)),
+            tolerance=rough if sweep == 0 else fine,
+        )
         now = search.value()
-        if now >= before * (1 - _STILL):
+        gain = 1 - now / before
+        # Gains fall about geometrically.
+        if sweep > 0 and gain * gain <= _STILL * last:
             return
-        before = now
+        before, last = now, gain
 
 
 def _share_after(sweeps: int, share: float) -> float:

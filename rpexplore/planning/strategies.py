@@ -30,6 +30,9 @@ from rpexplore.workload.workload import Workload
 # without the attribute exactly (docs/mathematics.md §5.3). Every step lowers the sum.
 
 
+# Tolerances of an attribute's search: at the start and in the first sweep where references are
+# improved, then (rounding to integers costs twenty times as much), and where they are kept.
+_FIRST, ROUGH, FINE, EXACT = 0.01, 1e-4, 1e-6, 1e-7
 _LEAST_SHARE = 1e-12  # of a table in the weights that are looked for
 _ROUNDING = 1e-12  # of `StrategySearch.value`, relative
 _ALIKE = 1e-6  # attributes whose problems agree so far (relative) are solved once
@@ -61,7 +64,7 @@ class Problem:
     def total(self, etas: np.ndarray) -> tuple[float, np.ndarray]:
         """Sum over the residuals without the attribute, and its gradient in η."""
         roots = np.sqrt(self.costs * (self.rest + self.slopes @ etas))
-        return float(np.sum(roots)), (self.costs / roots / 2) @ self.slopes
+        return float(roots.sum()), (self.costs / roots / 2) @ self.slopes
 
     def worth(self, root: float, reference: np.ndarray) -> tuple[float, float, np.ndarray]:
         """The sum, for a root t and a reference distribution z, and its slopes in them."""
@@ -150,8 +153,13 @@ class StrategySearch:
             if attribute in self.bases_of or not basis.is_identity:
                 self.queries[index] = query_matrix(basis, workload.domain.attributes[attribute])
         self.distinct = self._distinct_values()
+        # Attributes with the same queries share their gram, and what follows from it.
+        of_operators = {
+            queries.operator: queries.operator.gram / queries.n_rows
+            for queries in self.queries.values()
+        }
         self.grams = {
-            basis: queries.operator.gram / queries.n_rows for basis, queries in self.queries.items()
+            basis: of_operators[queries.operator] for basis, queries in self.queries.items()
         }
         # Of attributes whose total no query tells: a reference distribution of which none asks.
         self.unasked_totals = {
@@ -238,7 +246,9 @@ class StrategySearch:
                 has = (subsets >> (k - 1 - axis)) & 1 == 1
                 order = np.argsort(bases[:, axis], kind="stable")
                 used, first = np.unique(bases[order, axis], return_index=True)
-                for basis, rows in zip(used.tolist(), np.split(order, first[1:]), strict=True):
+                stops = [*first[1:].tolist(), len(order)]
+                for basis, start, stop in zip(used.tolist(), first.tolist(), stops, strict=True):
+                    rows = order[start:stop]
                     for part, mask in zip(parts, (has, ~has), strict=True):
                         part.setdefault(basis, []).append(at[rows][:, mask].ravel())
         inside, outside = (
@@ -247,7 +257,10 @@ class StrategySearch:
         return inside, outside
 
     def start(self, references: Mapping[int, np.ndarray], on_share: Share = no_share) -> None:
-        """Begin with the best matrices for these or uniform references, for all bases together."""
+        """Begin with the best matrices for these or uniform references, for all bases together.
+
+        Where references are improved it is a beginning only, and nearly the best ones will do.
+        """
         uniform: dict[bytes, StrategySolution] = {}
         for done, attribute in enumerate(self.attributes):
             on_part = self._part(on_share, done, done + 1)
@@ -266,19 +279,25 @@ class StrategySearch:
                 solution = best_matrix(gram, **_OPEN, on_share=on_part)
             elif (key := gram.tobytes()) in uniform:
                 solution = uniform[key]
+            elif not self.keep_references:
+                solution = uniform[key] = best_matrix(gram, tolerance=_FIRST, on_share=on_part)
             else:
                 solution = uniform[key] = best_uniform_matrix(gram, on_part)
             self._take([attribute], solution)
 
-    def sweep(self, on_share: Share = no_share) -> None:
-        """Improve every attribute once; those whose problems are alike together."""
+    def sweep(self, on_share: Share = no_share, *, tolerance: float = EXACT) -> None:
+        """Improve every attribute once; those whose problems are alike together.
+
+        tolerance: of each attribute's search, as of `best_matrix`
+        """
         waiting = self._signatures()
         while waiting:
             attribute, signature = next(iter(waiting.items()))
             alike = [attribute for attribute in waiting if waiting[attribute] == signature]
             before = self.value()
             done = len(self.attributes) - len(waiting)
-            solution = self._improved(attribute, self._part(on_share, done, done + len(alike)))
+            on_part = self._part(on_share, done, done + len(alike))
+            solution = self._improved(attribute, on_part, tolerance)
             kept = {attribute: self.measuring[attribute] for attribute in alike}
             self._take(alike, solution)
             if len(alike) > 1 and self.value() > before * (1 + _ROUNDING):
@@ -288,8 +307,10 @@ class StrategySearch:
             for attribute in alike:
                 del waiting[attribute]
 
-    def _exactness(self, attribute: int) -> dict[str, Any]:
-        return _OPEN if attribute in self.open else {}
+    def _exactness(self, attribute: int, tolerance: float = EXACT) -> dict[str, Any]:
+        if attribute not in self.open:
+            return {"tolerance": tolerance}
+        return {**_OPEN, "tolerance": max(_OPEN["tolerance"], tolerance)}
 
     def _part(self, on_share: Share, done: int, then: int) -> Share:
         """Where to report the share of what leads from so many attributes done to so many."""
@@ -301,17 +322,21 @@ class StrategySearch:
         """Measure some attributes, all of one size, like this."""
         inverse = np.linalg.inv(np.vstack([np.ones(len(solution.reference)), solution.matrix]))
         covariance = inverse[:, 1:] @ inverse[:, 1:].T
+        moments: dict[int, tuple[float, float]] = {}  # by gram
         for attribute in attributes:
             self.measuring[attribute], self.covariances[attribute] = solution, covariance
             for basis in self.bases_of[attribute]:
                 gram = self.grams[basis]
-                spread = float(np.sum(gram * covariance))
-                total = float(solution.reference @ gram @ solution.reference)
-                self.spread[basis] = max(spread, LEAST_MOMENT * total)
-                self.total[basis] = max(total, LEAST_MOMENT * spread)
+                if id(gram) not in moments:
+                    spread = float(np.sum(gram * covariance))
+                    total = float(solution.reference @ gram @ solution.reference)
+                    least = LEAST_MOMENT * total, LEAST_MOMENT * spread
+                    moments[id(gram)] = max(spread, least[0]), max(total, least[1])
+                self.spread[basis], self.total[basis] = moments[id(gram)]
         self._known_terms = None
 
-    def _improved(self, attribute: int, on_share: Share) -> StrategySolution:
+    def _improved(self, attribute: int, on_share: Share, tolerance: float) -> StrategySolution:
+        exactness = self._exactness(attribute, tolerance)
         problem, present = self.problem(attribute), self.measuring[attribute]
         if len(problem.gram) == 1:
             return present
@@ -324,7 +349,7 @@ class StrategySearch:
                 problem.gram,
                 start.reference,
                 value_weights=weights,
-                **self._exactness(attribute),
+                **exactness,
                 on_share=on_share,
             )
         solution = best_reference(
@@ -332,15 +357,13 @@ class StrategySearch:
             problem.grams,
             problem.total,
             start=start,
-            **self._exactness(attribute),
+            **exactness,
             on_share=on_share,
         )
         if attribute not in self.unasked_totals:
             return solution
         # Where no query needs the total, the search meets a kink: what is best there is known.
-        without = best_matrix(
-            problem.gram, self.unasked_totals[attribute], **self._exactness(attribute)
-        )
+        without = best_matrix(problem.gram, self.unasked_totals[attribute], **exactness)
         return min((solution, without), key=lambda one: problem.worth(one.root, one.reference)[0])
 
     def _signatures(self) -> dict[int, tuple]:

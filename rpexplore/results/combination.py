@@ -20,6 +20,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.estimation.table_map import ArrayStore
 from rpexplore.estimation.table_map import subsets as table_subsets
+from rpexplore.planning.mechanism.levels import level_trees
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.part_plan import TITLES
 from rpexplore.releases.atomic_folder import check_room
@@ -169,7 +170,9 @@ def combine(
     readers: list[Any] = [reader for part in parts for reader in _combinable(part)]
     if ledger is not None:
         refuse_other_records(ledger, [each for reader in readers for each in _release_ids(reader)])
-    estimates = [Estimates.of(reader) for reader in readers if reader.kind == "tables"]
+    estimates = [
+        Estimates.of(reader, at_levels=True) for reader in readers if reader.kind == "tables"
+    ]
     if len(estimates) + len(marginals) > 1 and any(one.known for one in estimates):
         raise ReleaseError(
             "Tables that meet publicly known totals are not combined with others; combine the "
@@ -204,7 +207,7 @@ def combine(
     found: list[PartReader] = [combined_tables(estimates, marginals)] if sources[0] else []
     found += [_MAKERS[kind](tuple(releases)) for kind, releases in measured.items() if releases]
     if found[0].kind == "tables" and len(found) == 1:
-        return Estimates.of(found[0])
+        return Estimates.of(found[0], at_levels=True)
     return CombinedRelease(tuple(found), tuple(together))
 
 
@@ -560,14 +563,15 @@ def _facts_of(combined: Estimates | CombinedRelease) -> dict[str, Any]:
 
 
 def _write_estimates(estimates: Estimates, folder: Path) -> None:
-    names = estimates.domain.names
+    names, first = estimates.domain.names, len(estimates.domain)  # first: of blocks of levels
     content = {
         "domain": estimates.domain.to_schema(),
         "tables": estimates.table_names,
         **({_KNOWN: estimates.known_tables} if estimates.known else {}),
         "strategies": [
             {
-                "attribute": names[attribute],
+                **({"block": attribute - first} if attribute >= first else {}),
+                **({"attribute": names[attribute]} if attribute < first else {}),
                 "bits": strategy.bits,
                 "matrix": strategy.integers.tolist(),
                 **({"leaves_values_open": True} if attribute in estimates.open_attributes else {}),
@@ -576,7 +580,8 @@ def _write_estimates(estimates: Estimates, folder: Path) -> None:
         ],
         "residuals": [
             {
-                "attributes": [names[attribute] for attribute in subset],
+                "attributes": [names[index] for index in subset if index < first],
+                **({"blocks": own} if (own := [i - first for i in subset if i >= first]) else {}),
                 "sigma_squared": exact_text(estimates.variances[subset]),
             }
             for subset in estimates.contributions
@@ -593,10 +598,19 @@ def _read_estimates(
     content = loads((folder / _ESTIMATES).read_text(encoding="utf-8"))
     domain = Domain.from_schema(content["domain"])
     residuals = content["residuals"]
-    if not all(name in domain for residual in residuals for name in residual["attributes"]):
+    if not all(name in domain for table in content["tables"] for name in table):
         domain = domain.with_levels
-    subsets = [domain.positions(residual["attributes"]) for residual in residuals]
-    shapes = [tuple(domain.sizes[list(subset)].tolist()) for subset in subsets]
+    trees, blocks = level_trees(Workload.of(domain, content["tables"]))
+    of_trees = [number for tree in trees for number in tree.numbers]
+    subsets = [
+        (
+            *domain.positions(residual["attributes"]),
+            *(of_trees[block] for block in residual.get("blocks", ())),
+        )
+        for residual in residuals
+    ]
+    sizes = dict(enumerate(domain.sizes.tolist())) | {i: blocks[i].size for i in of_trees}
+    shapes = [tuple(sizes[index] for index in subset) for subset in subsets]
     arrays = read_arrays(folder / _CONTRIBUTIONS, "contribution", shapes, np.float64)
     sigma_squared = [Fraction(residual["sigma_squared"]) for residual in residuals]
     if min(map(float, sigma_squared), default=0.0) < 0:  # raises for what no float holds
@@ -611,7 +625,9 @@ def _read_estimates(
         ArrayStore(zip(subsets, arrays, strict=True)),
         dict(zip(subsets, sigma_squared, strict=True)),
         {
-            domain.position(strategy["attribute"]): Strategy(
+            of_trees[strategy["block"]]
+            if "block" in strategy
+            else domain.position(strategy["attribute"]): Strategy(
                 np.array(strategy["matrix"]), strategy["bits"]
             )
             for strategy in content["strategies"]
@@ -624,4 +640,6 @@ def _read_estimates(
         ),
         packed=packed,
         known=frozenset(chain.from_iterable(map(table_subsets, known))),
+        trees=trees,
+        blocks={number: blocks[number] for number in of_trees},
     )

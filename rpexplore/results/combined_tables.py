@@ -18,10 +18,12 @@ from rpexplore.domain.domain import AttributeIndices, Domain, difference_of_cell
 from rpexplore.domain.levels import Level
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.table_map import ArrayStore
+from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.results.combined_sources import joint_domain
 from rpexplore.results.noisy_marginal import NoisyMarginal
-from rpexplore.results.unbiased import Estimates, several_levels
+from rpexplore.results.unbiased import Estimates
+from rpexplore.workload.workload import Workload
 
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
 _CHANCE = 1e-6  # that other counts are alike: less is no chance
@@ -52,6 +54,7 @@ def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) 
             for part in estimates
             for index in sorted({index for subset in part.contributions for index in subset})
         ),
+        {number: block.column for number, block in estimates[0].blocks.items()},
     )
     for left, right in combinations(estimates[:released], 2):
         _refuse_other_counts(left, right, strategies)
@@ -77,6 +80,8 @@ def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) 
         strategies,
         tuple(source for part in estimates for source in part.sources),
         open_attributes=tuple(sorted({i for part in estimates for i in part.open_attributes})),
+        trees=estimates[0].trees,
+        blocks=estimates[0].blocks,
     )
 
 
@@ -150,13 +155,16 @@ def _mean(subset: AttributeIndices, precision: Fraction, parts: Sequence[Estimat
 
 
 def common_strategies(
-    names: Sequence[str] | Mapping[int, str], measured: Iterable[tuple[int, Strategy | None, str]]
+    names: Sequence[str] | Mapping[int, str],
+    measured: Iterable[tuple[int, Strategy | None, str]],
+    blocks: Mapping[int, int] | None = None,
 ) -> dict[int, Strategy]:
     """The strategy of each attribute in all releases that measured it.
 
     Args:
         names: Of the attributes.
         measured: The index of an attribute, its strategy (None: single values), and the release.
+        blocks: The numbers of blocks of levels among the indices, and the attributes they are of.
 
     Raises:
         ReleaseError: If they differ.
@@ -167,6 +175,13 @@ def common_strategies(
         alike = strategy is other
         if strategy is not None and other is not None:
             alike = np.array_equal(strategy.matrix, other.matrix)
+        if not alike and blocks and index in blocks:
+            raise ReleaseError(
+                f"The groups at the levels of {names[blocks[index]]!r} were measured with other "
+                f"shares of each other for {first!r} than for {release!r}, and such measurements "
+                "cannot be averaged; combine only releases with the same tables and weights, or "
+                "plan them with --uniform-reference."
+            )
         if not alike:
             raise ReleaseError(
                 f"{names[index]!r} was measured by different strategies for {first!r} and "
@@ -180,8 +195,9 @@ def common_strategies(
 def _in_one_domain(parts: Sequence[Estimates]) -> list[Estimates]:
     """The same estimates, all over the domain that has the levels of all of them.
 
-    A release knows levels only where a table is at one, and of a level its own codebook's. Raises
-    `ReleaseError` where an attribute is in their tables at several levels.
+    A release knows levels only where a table is at one, and of a level its own codebook's. Where
+    all tables together have an attribute at several levels, each release must have measured it by
+    the groups that these levels split into; raises `ReleaseError` where one has not.
     """
     if all(part.domain.of_records is part.domain for part in parts):
         return list(parts)
@@ -202,36 +218,91 @@ def _in_one_domain(parts: Sequence[Estimates]) -> list[Estimates]:
                         "was planned with the same levels."
                     )
                 others.setdefault(level.name, level)
-        own = {attribute.at_level(level).name for level in others.values()} | {attribute.name}
-        if len(own & set().union(*used)) > 1:
-            raise several_levels(attribute.name)
         columns.append(replace(attribute, levels=tuple((others | levels).values())))
     domain = Domain(tuple(columns), parts[0].domain.impossible).with_levels
-    return [_over(domain, part) for part in parts]
+    tables = {table for part in parts for table in part.table_names}
+    trees, blocks = level_trees(Workload.of(domain, sorted(tables)))
+    of_trees = {number: blocks[number] for tree in trees for number in tree.numbers}
+    return [_over(domain, trees, of_trees, part) for part in parts]
 
 
-def _over(domain: Domain, part: Estimates) -> Estimates:
-    """The estimates with the indices of a domain that has all attributes of their tables."""
+def _over(
+    domain: Domain, trees: tuple[LevelTree, ...], blocks: Mapping[int, Block], part: Estimates
+) -> Estimates:
+    """The estimates with the indices of a domain that has all attributes of their tables.
+
+    trees, blocks: of all tables
+    """
+    numbers, orders = {}, {}
+    for own in sorted({index for subset in part.contributions for index in subset}):
+        numbers[own], orders[own] = _number_in(domain, trees, blocks, part, own)
     moved = {
-        subset: domain.positions([part.domain.names[index] for index in subset])
-        for subset in {*part.tables, *part.contributions}
+        subset: tuple(sorted(numbers[index] for index in subset)) for subset in part.contributions
     }
 
     def turned(subset: AttributeIndices) -> np.ndarray:
-        names = [part.domain.names[index] for index in subset]
-        axes = [names.index(domain.names[index]) for index in moved[subset]]
-        return part.contributions[subset].transpose(axes)
+        values = part.contributions[subset]
+        for axis, own in enumerate(subset):
+            values = values.take(orders[own], axis)
+        return values.transpose(np.argsort([numbers[index] for index in subset]))
+
+    def strategy_in(own: int, strategy: Strategy) -> Strategy:
+        return replace(strategy, integers=strategy.integers[:, orders[own]])
 
     return replace(
         part,
         domain=domain,
-        tables=tuple(moved[table] for table in part.tables),
+        tables=tuple(map(domain.positions, part.table_names)),
         contributions=ArrayStore((moved[own], turned(own)) for own in part.contributions),
         variances={moved[subset]: variance for subset, variance in part.variances.items()},
         strategies={
-            domain.position(part.domain.names[index]): strategy
-            for index, strategy in part.strategies.items()
+            numbers[own]: strategy_in(own, strategy)
+            for own, strategy in part.strategies.items()
+            if own in numbers
         },
+        open_attributes=tuple(
+            domain.position(part.domain.names[index]) for index in part.open_attributes
+        ),
+        trees=trees,
+        blocks=blocks,
+    )
+
+
+def _number_in(
+    domain: Domain,
+    trees: Sequence[LevelTree],
+    blocks: Mapping[int, Block],
+    part: Estimates,
+    own: int,
+) -> tuple[int, np.ndarray]:
+    """What stands for an attribute or block of a part among all tables, and its groups' order.
+
+    Raises `ReleaseError` where nothing does: the part measured other groups.
+    """
+    if own in part.blocks:
+        number, column = -1, part.blocks[own].column
+        partition = part.blocks[own].index_of_values
+    else:
+        number = domain.position(part.domain.names[own])
+        column, own_index = int(domain.columns[number]), domain.attributes[number].index_of_values
+        size = int(domain.sizes[number])
+        partition = np.array(own_index) if own_index else np.arange(size)
+    tree = next((tree for tree in trees if tree.column == column), None)
+    if tree is None:
+        return number, np.arange(int(domain.sizes[number]))
+    inside = partition >= 0
+    for candidate in tree.numbers:
+        theirs = blocks[candidate].index_of_values
+        order = np.full(int(partition.max()) + 1, -1)
+        if blocks[candidate].size == len(order) and np.array_equal(theirs >= 0, inside):
+            order[theirs[inside]] = partition[inside]
+            if np.array_equal(order[theirs[inside]], partition[inside]):
+                return candidate, order
+    at = ", ".join(domain.names[index] for index in sorted(tree.of_tables))
+    raise ReleaseError(
+        f"The tables of {part.sources[0].name!r} have {domain.names[column]!r} at other levels "
+        f"than all releases together ({at}), so that it was measured by other groups, and such "
+        "measurements cannot be averaged; combine only releases with the same levels of it."
     )
 
 

@@ -70,7 +70,7 @@ from rpexplore.releases.table_cells import TABLES
 from rpexplore.releases.table_release import LabelsOfBases, TableRelease
 from rpexplore.results.estimates.level_counts import CountsAtLevels, counts_at_levels
 from rpexplore.results.estimates.shrinkage import GroupDistances, smooth, write_shrinkage
-from rpexplore.results.known_release import KnownRelease
+from rpexplore.results.known_release import KnownRelease, KnownTable
 from rpexplore.results.known_totals import KnownTotals, known_text, with_known_totals
 from rpexplore.results.level_groups import codebook_facts
 from rpexplore.results.measurement_source import facts_of_sources, guarantee, sources_of
@@ -179,14 +179,17 @@ def postprocess(
     smooth_tables: SmoothTables | None = None
     if isinstance(released, KnownRelease) and method is None and not rounded:
         counts, projection, sources = _AsMeasured(released), None, sources_of(released)
-    elif isinstance(released, TableRelease) and released.plan.closure.trees:
-        counts = _counts_at_levels(released, method, rounded, gap, on_searched)
-        projection, sources = counts, sources_of(released)
     else:
-        estimates = Estimates.of(released)
-        projection, smooth_tables = _estimated(estimates, method, gap, on_searched)
-        counts = _processed_counts(estimates, projection or smooth_tables, rounded)
+        estimates = Estimates.of(released, at_levels=True)
         sources = estimates.sources
+        if estimates.trees:
+            given = released.given if isinstance(released, KnownRelease) else ()
+            counts = projection = _counts_at_levels(
+                estimates, method, rounded, gap, given, on_searched
+            )
+        else:
+            projection, smooth_tables = _estimated(estimates, method, gap, on_searched)
+            counts = _processed_counts(estimates, projection or smooth_tables, rounded)
     domain = released.domain
     label = label_of(method, rounded, known)
     in_one_file = frozenset(packed.tolist())
@@ -228,7 +231,9 @@ def postprocess(
             figures = Schema.of(unbiased)
             noisy = [np.asarray(unbiased[figures.name(role)]) for role in INTERVAL_ROLES]
             note_smoothing(position, [columns[PROCESSED_VALUE], *noisy], errors)
-        is_known = meets_totals and released.is_known(tables[position])
+        is_known = isinstance(released, Estimates | KnownRelease) and released.is_known(
+            tables[position]
+        )
         return with_unbiased(columns, unbiased, label, steps, is_known=is_known)
 
     def figures_of(place: int) -> Figures:
@@ -324,23 +329,24 @@ def postprocess(
 
 
 def _counts_at_levels(
-    release: TableRelease,
+    estimates: Estimates,
     method: Method | None,
     rounded: bool | int,
     gap: float | None,
+    given: Sequence[KnownTable],
     on_progress: Progress,
 ) -> CountsAtLevels:
     """Those of tables with an attribute at several levels; `ReleaseError` for what there is not."""
     if method != "nonnegative":
-        name = release.domain.names[release.plan.closure.trees[0].column]
+        name = estimates.domain.names[estimates.trees[0].column]
         raise ReleaseError(
             f"The attribute {name!r} is in tables at several levels, of which only nonnegative "
             "tables are made, of whole numbers if wanted; ask for nonnegative ones, or plan with "
             "one level."
         )
-    refuse_open_values(release.domain, release.workload.open_attributes)
+    refuse_open_values(estimates.domain, estimates.open_attributes)
     gap, base = GAP if gap is None else gap, max(int(rounded), 1)
-    counts = counts_at_levels(release, gap=gap, base=base, on_progress=on_progress)
+    counts = counts_at_levels(estimates, gap=gap, base=base, given=given, on_progress=on_progress)
     if rounded:
         counts.whole(())  # here, once: threads that write tables would each begin with it
     return counts

@@ -1,10 +1,10 @@
 """Estimates: unbiased tables and their exact accuracy, whatever measurements they came from."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import chain, islice, product
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation.table_map import ArrayStore, subsets
 from rpexplore.planning.mechanism.asked_levels import least_noisy_query
+from rpexplore.planning.mechanism.levels import Block, LevelTree
 from rpexplore.planning.mechanism.reconstruction import (
     MarginalNoise,
     Where,
@@ -88,6 +89,8 @@ class Estimates(PartReader):
                    indices of those whose values the own matrices of tables leave open: counts of
                    single values have errors beyond any use
     packed         places of the tables that its folder has in one file (`packed_tables`)
+    trees, blocks  of attributes that tables have at several levels, as of a `Closure`: subsets have
+                   the numbers of blocks in place of these
     known          the subsets whose contributions are publicly known from elsewhere, and all of
                    their own subsets (`known_totals`); the variances of these stand for 0
 
@@ -107,12 +110,14 @@ class Estimates(PartReader):
     open_attributes: tuple[int, ...] = ()
     packed: frozenset[int] = frozenset()
     known: frozenset[AttributeIndices] = frozenset()
+    trees: tuple[LevelTree, ...] = ()
+    blocks: Mapping[int, Block] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         tables = tuple(sorted(set(self.tables), key=lambda table: (len(table), table)))
         if not (tables and self.sources):
             raise ReleaseError("Estimates need a table and a source; got none.")
-        sizes, variances = self.domain.sizes, dict(self.variances)
+        variances = dict(self.variances)
         contributions = self.contributions
         if not isinstance(contributions, ArrayStore):
             contributions = ArrayStore(
@@ -120,24 +125,23 @@ class Estimates(PartReader):
                 for subset, values in contributions.items()
             )
         for subset in contributions:
-            shape = contributions.shape(subset)
-            if shape != tuple(sizes[list(subset)]) or any(sizes[i] < 2 for i in subset):
+            shape, needed = contributions.shape(subset), self.shape_of(subset)
+            if shape != needed or any(size < 2 for size in needed):
                 raise ReleaseError(
-                    f"The contribution of {self.domain.describe(subset)} must have the shape "
-                    f"{tuple(sizes[list(subset)].tolist())}, of several values each, got "
-                    f"{shape}."
+                    f"The contribution of {self.describe(subset)} must have the shape {needed}, of "
+                    f"several values each, got {shape}."
                 )
             if not variances.get(subset, 0) > 0:
                 raise ReleaseError(
-                    f"The contribution of {self.domain.describe(subset)} must have a positive "
-                    f"variance, got {variances.get(subset)}."
+                    f"The contribution of {self.describe(subset)} must have a positive variance, "
+                    f"got {variances.get(subset)}."
                 )
-        of_tables = (_several(self.domain, table) for table in tables)
+        of_tables = chain.from_iterable(map(self.residuals_of, tables))
         within = (subset[:i] + subset[i + 1 :] for subset in variances for i in range(len(subset)))
         for subset in chain(of_tables, within, variances, self.known):
             if subset not in contributions:
                 raise ReleaseError(
-                    f"The residual of {self.domain.describe(subset)} is needed and not there."
+                    f"The residual of {self.describe(subset)} is needed and not there."
                 )
         object.__setattr__(self, "tables", tables)
         object.__setattr__(self, "contributions", MappingProxyType(contributions))
@@ -146,14 +150,20 @@ class Estimates(PartReader):
         object.__setattr__(self, "sources", tuple(self.sources))
 
     @classmethod
-    def of(cls, results: PartReader) -> "Estimates":
+    def of(cls, results: PartReader, *, at_levels: bool = False) -> "Estimates":
         """All that was measured for tables; what exceeds 128 MB lies in a temporary file.
 
-        Raises `ReleaseError` if there are no tables.
+        at_levels: whether attributes may be in tables at several levels
+
+        Raises `ReleaseError` if there are no tables, or they have an attribute at several levels.
         """
-        if isinstance(results, cls):
-            return results
-        part: Any = results.measured_tables()
+        part: Any = results if isinstance(results, cls) else results.measured_tables()
+        if part.kind == "tables" and not at_levels:
+            trees = part.trees if isinstance(part, cls) else part.plan.closure.trees
+            if trees:
+                raise several_levels(part.domain.names[trees[0].column])
+        if isinstance(part, cls):
+            return part
         makers = {"tables": cls.of_tables, "rounds": cls.of_adaptive}
         return makers[part.kind](part)
 
@@ -161,12 +171,17 @@ class Estimates(PartReader):
     def of_tables(cls, release: TableRelease) -> "Estimates":
         """All that a release of tables measured, but for tables with amounts.
 
-        Raises `ReleaseError` where an attribute is in tables at several levels, all tables have
-        amounts, or one is too large to be read as a whole.
+        Raises `ReleaseError` where all tables have amounts, one is too large to be read as a whole,
+        or there are exact totals beside the number of records with an attribute at several levels.
         """
         plan, closure = release.plan, release.plan.closure
-        if closure.trees:
-            raise several_levels(plan.domain.names[closure.trees[0].column])
+        if closure.trees and any(
+            map(closure.attributes, np.flatnonzero(closure.is_public).tolist())
+        ):
+            raise ReleaseError(
+                f"The tables of {str(release.home)!r} have exact totals, and attributes at several "
+                "levels; use the tables as they are, or plan without exact totals."
+            )
         counted = np.flatnonzero(~plan.workload.has_amounts).tolist()
         if not counted:
             raise ReleaseError(
@@ -212,13 +227,17 @@ class Estimates(PartReader):
             {index: own for index, own in closure.strategies.items() if index not in amounts},
             (source,),
             open_attributes=plan.workload.open_attributes,
+            trees=closure.trees,
+            blocks={
+                number: closure.blocks[number] for tree in closure.trees for number in tree.numbers
+            },
         )
         if not isinstance(release, KnownRelease):
             return estimates
         contributions = ArrayStore(estimates.contributions)
-        contributions.update(release.contributions)
-        known = frozenset(release.contributions)
-        return replace(estimates, contributions=contributions, known=known)
+        known = release.contributions.keys() & estimates.variances.keys()
+        contributions.update({subset: release.contributions[subset] for subset in known})
+        return replace(estimates, contributions=contributions, known=frozenset(known))
 
     @classmethod
     def of_adaptive(cls, release: AdaptiveRelease) -> "Estimates":
@@ -287,6 +306,30 @@ class Estimates(PartReader):
         largest = [one for one in self.known if not any(set(one) < set(two) for two in self.known)]
         return [tuple(names[index] for index in one) for one in sorted(largest)]
 
+    def shape_of(self, subset: AttributeIndices) -> tuple[int, ...]:
+        """The shape of a contribution: numbers of values, or of groups of a block."""
+        blocks, sizes = self.blocks, self.domain.sizes
+        return tuple(blocks[i].size if i in blocks else int(sizes[i]) for i in subset)
+
+    def describe(self, subset: AttributeIndices) -> str:
+        """A residual for a sentence, as `Domain.describe`: groups by the attribute they are of."""
+        return self.domain.describe(
+            self.blocks[index].column if index in self.blocks else index for index in subset
+        )
+
+    def residuals_of(self, table: AttributeIndices) -> list[AttributeIndices]:
+        """The residuals that the counts by some attributes follow from, by number of attributes."""
+        several = _several(self.domain, table)
+        if not self.trees:
+            return list(subsets(several))
+        of_tables = {index: tree for tree in self.trees for index in tree.of_tables}
+        choices = [
+            (None, *(of_tables[index].within(index) if index in of_tables else (index,)))
+            for index in several
+        ]
+        chosen = ([index for index in choice if index is not None] for choice in product(*choices))
+        return sorted({tuple(sorted(subset)) for subset in chosen}, key=lambda one: (len(one), one))
+
     def is_known(self, attributes: AttributeSet) -> bool:
         """Whether the counts by these attributes are publicly known."""
         return _several(self.domain, self.domain.positions(attributes)) in self.known
@@ -349,7 +392,8 @@ class Estimates(PartReader):
 
     def has(self, attributes: AttributeSet) -> bool:
         """Whether a table holds these attributes together."""
-        return _several(self.domain, self.domain.positions(attributes)) in self.contributions
+        within = self.residuals_of(self.domain.positions(attributes))
+        return all(subset in self.contributions for subset in within)
 
     def marginal(self, attributes: AttributeSet) -> np.ndarray:
         """The counts of the single values, float64, one axis an attribute in the domain's order.
@@ -412,19 +456,18 @@ class Estimates(PartReader):
         return f"<Estimates of {len(self.tables):,} tables, {self.label}>"
 
     def _estimate(self, attributes: AttributeIndices) -> MarginalEstimate:
-        several = _several(self.domain, attributes)
-        if several not in self.contributions:
+        within = self.residuals_of(attributes)
+        if not all(subset in self.contributions for subset in within):
             raise WorkloadError(
                 f"The attributes {self.domain.describe(attributes)} are in no table together, so "
                 "nothing is known of them together; ask for fewer of them."
             )
-        within = list(subsets(several))
         sigma_squared = {
             subset: 0.0 if subset in self.public else float(self.variances[subset])
             for subset in within
         }
         return MarginalEstimate(
-            MarginalNoise(self.domain, attributes, self.strategies, sigma_squared),
+            MarginalNoise(self.domain, attributes, self.strategies, sigma_squared, self.trees),
             {subset: self.contributions[subset] for subset in within},
         )
 
@@ -450,12 +493,17 @@ def positions_of_counts(tables: TableRelease | Estimates) -> list[int]:
     ]
 
 
+def has_levels(tables: TableRelease | Estimates) -> bool:
+    """Whether an attribute is in tables at several levels, so that no model fits them."""
+    return bool(tables.trees if isinstance(tables, Estimates) else tables.plan.closure.trees)
+
+
 def several_levels(column: str) -> ReleaseError:
     """What to raise where estimates would be made of an attribute at several levels."""
     return ReleaseError(
-        f"The attribute {column!r} is in tables at several levels, and smooth tables, combined "
-        "tables, known totals and second plans go with one level of each attribute; use the "
-        "unbiased tables or nonnegative ones, or plan with one level."
+        f"The attribute {column!r} is in tables at several levels, and smooth tables, known totals "
+        "and second plans go with one level of each attribute; use the unbiased tables, combined "
+        "or nonnegative ones, or plan with one level."
     )
 
 

@@ -290,6 +290,11 @@ class Workload:
         return not self.has_levels and all(basis.is_identity for _, basis in self.attribute_bases)
 
     @property
+    def uses_levels(self) -> bool:
+        """Whether some table has an attribute at one of its levels, by groups of its values."""
+        return max(self.used, default=0) >= self.domain.n_columns
+
+    @property
     def has_levels(self) -> bool:
         """Whether some attribute is in tables at several levels."""
         return len(self.at_several_levels) > 0

@@ -170,7 +170,7 @@ def plans_of_prefixes() -> list[Row]:
     def prefixes(count: int) -> rp.Workload:
         return tables(count, 10, rp.Prefix())
 
-    limits = {5: 0.03, 10: 0.03, 20: 0.05, 30: 0.06}
+    limits = {5: 0.02, 10: 0.025, 20: 0.05, 30: 0.06}
     return [
         *(
             (
@@ -191,7 +191,7 @@ def plans_of_prefixes() -> list[Row]:
             "plan of Adult up to 3-way, prefixes, processor s",
             seconds(partial(figures.prefix_workload, "Adult", "<=3")),
             "<=",
-            0.25,
+            0.2,
         ),
     ]
 

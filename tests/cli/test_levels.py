@@ -58,11 +58,13 @@ def test_whole_counts_are_made_of_all_levels(planned):
     assert whole["value"].tolist() == ages.tolist() == [30] * 30
 
 
-@pytest.mark.parametrize("verb", [("postprocess", "--smooth"), ("synthesize",)])
-def test_estimates_are_refused_in_a_sentence(planned, verb):
+def test_estimates_are_refused_in_a_sentence_and_records_are_made(planned):
     planned.done("release", "plan.json", "records.csv", "--out", "out", "--yes")
-    refusal = planned.refused(verb[0], "out", *verb[1:], "--out", "made")
+    refusal = planned.refused("postprocess", "out", "--smooth", "--out", "made")
     assert "'age' is in tables at several levels" in refusal
+    assert "drawn from whole counts" in planned.done("synthesize", "out", "--out", "made")
+    made = pd.read_csv("made/synthetic_records.csv")
+    assert made["age"].value_counts().eq(30).all()
 
 
 @pytest.mark.nightly

@@ -80,6 +80,25 @@ with one_thread(with_scipy=True):
     assert len(threads()) > n_before and set(threads()) == {1}, threads()
 with one_thread():
     assert set(threads()) == {1}, threads()
+assert set(threads()) == {2}, threads()
+
+# Another thread's block ends within one of here, and takes its limit with it.
+import threading
+is_open, may_end = threading.Event(), threading.Event()
+
+def other():
+    with one_thread():
+        is_open.set()
+        may_end.wait()
+
+beside = threading.Thread(target=other)
+beside.start()
+is_open.wait()
+with one_thread():
+    may_end.set()
+    beside.join()
+    with one_thread():
+        assert set(threads()) == {1}, threads()
 """
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
     ran = subprocess.run(

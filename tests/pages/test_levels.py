@@ -1,8 +1,12 @@
 """Tables at levels of attributes, through the pages: picked, planned, compared, released."""
 
+import pandas as pd
+
 import rpexplore as rp
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
+from tests.pages.conftest import plain
+from tests.pages.test_results import opened, opened_when_made
 
 AGES = {
     "name": "age",
@@ -45,3 +49,42 @@ def test_levels_are_typed_on_the_codebook_page_and_tables_of_a_level_that_goes_a
     session.press("Use these levels")
     assert session.scenario.workload.tables == [("sex", "age@adult")]
     assert any("Dropped" in one.value and "five" in one.value for one in session.warning)
+
+
+def test_only_what_goes_with_levels_is_offered(app):
+    """Else the steps would be refused when they are taken."""
+    domain = rp.Domain.from_schema({"fields": [AGES, SEXES]})
+    listed = WorkloadRequest("listed", listed=(("sex", "age@five"), ("age@adult",)))
+    session = app("plan", Scenario(domain, listed))
+    offered = {"Model-based estimates", "Adaptive plan (biased)"}
+    assert not offered & {box.label for box in session.expander}
+    session.open("workload").show("workload", "weights")
+    assert all(button.label != "Weights for smooth tables" for button in session.button)
+    session.open("release")
+    assert all(choice.label != "Plan to run" for choice in session.radio)
+    session = app("plan", Scenario(domain, WorkloadRequest("listed", listed=(("sex", "age"),))))
+    assert offered <= {box.label for box in session.expander}
+    session.open("workload").show("workload", "weights")
+    assert any(button.label == "Weights for smooth tables" for button in session.button)
+    session.open("release")
+    assert any(choice.label == "Plan to run" for choice in session.radio)
+
+
+def test_tables_at_levels_become_whole_tables_and_records(app, tmp_path):
+    domain = rp.Domain.from_schema({"fields": [AGES, SEXES]})
+    workload = rp.Workload.of(domain, [("sex", "age@five"), ("age@adult",)])
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    people = pd.DataFrame({"age": [*range(30)] * 10, "sex": ["F", "M", "M"] * 100})
+    release = tmp_path / "release"
+    rp.release(plan, people, release, name="people", ledger=tmp_path / "ledger.sqlite")
+    session = opened(app, release)
+    assert session.radio(key="counts to make").options == ["Nonnegative"]
+    assert all(box.key != "synthetic rows" for box in session.number_input)
+    session.press("Make the processed tables")
+    opened_when_made(session)
+    assert session.success, plain(session.texts("error"))
+    session = opened(app, release)
+    session.press("Make the records")
+    opened_when_made(session)
+    assert session.success, plain(session.texts("error"))
+    assert "drawn from whole counts" in plain(session.texts("markdown"))

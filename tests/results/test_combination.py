@@ -292,14 +292,14 @@ def test_levels_are_those_of_any_release_whichever_comes_first(order, tmp_path):
         np.testing.assert_allclose(again.marginal(names), combined.marginal(names))
 
 
-def test_an_attribute_at_several_levels_is_not_combined():
-    """Their figures would not agree, and nothing that is made of them."""
+def test_single_levels_that_split_each_other_are_not_combined():
+    """Neither measured what the groups of both levels together split into."""
     domain = with_levels(a={"x": X, "y": Y})
     for name, other in (("a", "a@x"), ("a@y", "a@x")):
         parts = [
             estimates(domain, name=one, tables=[domain.positions([one])]) for one in (name, other)
         ]
-        with pytest.raises(ReleaseError, match="'a' is in tables at several levels"):
+        with pytest.raises(ReleaseError, match="'a' at other levels than all releases together"):
             combine(*parts)
 
 

@@ -82,8 +82,9 @@ def kind_input(label: str = "Plan to run") -> str:
 
 def plan_to_run(label: str = "Plan to run", *, takes_files: bool = True) -> Plan | None:
     """The whole plan of the open scenario; or with rounds in place of its tables, if wanted."""
-    is_adaptive = "tables" in current().kinds and kind_input(label) == ADAPTIVE
-    if not is_adaptive:
+    # Adaptive plans have no levels of attributes.
+    has_choice = "tables" in current().kinds and not current().workload.uses_levels
+    if not has_choice or kind_input(label) != ADAPTIVE:
         whole = whole_plan()
         return None if whole is None else _with_forecast(whole)
     rounds = adaptive_plan_input() if takes_files else adaptive_plan_of_scenario()

@@ -40,7 +40,7 @@ from rpexplore.results.estimates.shrinkage import BY_SIZE
 from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import Method, ProcessedTables
 from rpexplore.results.results import load_any_results
-from rpexplore.results.unbiased import Estimates
+from rpexplore.results.unbiased import Estimates, has_levels
 from rpexplore.serving.tasks import Task
 from rpexplore.workload.table_text import title
 
@@ -100,21 +100,27 @@ def leave_open(field: str) -> None:
 
 
 def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> None:
+    at_levels = has_levels(source)
+    methods: list[Method | None] = ["nonnegative"] if at_levels else list(_SECONDS)
     method = st.radio(
         "Counts, and what to publish them for",
-        list(_SECONDS),
+        methods,
         format_func=lambda method: READINGS[method or _UNBIASED].name,
-        captions=[READINGS[method or _UNBIASED].use for method in _SECONDS],
+        captions=[READINGS[method or _UNBIASED].use for method in methods],
         key="counts to make",
         persist_state="session",
     )
     reading = READINGS[method or _UNBIASED]
     st.caption(f"{capitalised(reading.what)}. {capitalised(reading.trust)}.")
     whole = st.checkbox("Whole numbers", key="make whole", persist_state="session")
+    agree = (
+        "All tables agree, at all levels of an attribute."
+        if at_levels
+        else "All tables have the same total, and tables of two attributes the totals of those of "
+        "one; the README of the folder names tables whose totals differ."
+    )
     st.caption(
-        "All tables have the same total, and tables of two attributes the totals of those of one; "
-        "the README of the folder names tables whose totals differ. Most counts change by less "
-        "than 1. Biased: small counts may go to 0 together."
+        f"{agree} Most counts change by less than 1. Biased: small counts may go to 0 together."
     )
 
     def work(on_progress: Progress, output: Path) -> None:

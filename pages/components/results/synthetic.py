@@ -1,6 +1,7 @@
 """Synthetic records: made in the background, and looked at beside the released tables."""
 
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -28,7 +29,7 @@ from rpexplore.results.synthetic.area_records import AreaRecords, synthesize_are
 from rpexplore.results.synthetic.impossible import of_names
 from rpexplore.results.synthetic.records import RECORDS, TABLES, SyntheticRecords
 from rpexplore.results.synthetic.records_folder import MOST_RECORDS, synthesize
-from rpexplore.results.unbiased import Estimates
+from rpexplore.results.unbiased import Estimates, has_levels
 
 FIRST = 100  # records that are shown
 TABLE_COLUMNS = {  # what matters first: a narrow screen shows no more
@@ -61,44 +62,53 @@ def synthesizing(source: TableRelease | Estimates, folder: Path) -> None:
             f"{meaning('Synthetic records')} They go to a folder of their own, with a label and a "
             "comparison with the release."
         )
-        rows = st.number_input(
-            "Number of records",
-            1,
-            MOST_RECORDS,
-            None,
-            placeholder="as many as the release says: its total",
-            key="synthetic rows",
-            help="More records do not know more than the release does.",
-            persist_state="session",
-        )
-        ignore_codebook = bool(source.domain.impossible) and not _holds_codebook(source)
-        typed = st.text_area(
-            "Further impossible combinations (optional)"
-            if source.domain.impossible
-            else "Impossible combinations (optional)",
-            key="synthetic never",
-            placeholder=example_of(source.domain, _attributes(source)),
-            help="One a line: no record has all the values of a line together. Values are named "
-            "as in a condition: a value, a range, several with commas between.",
-            persist_state="session",
-        )
-        lines = [line for line in typed.splitlines() if line.strip()]
-        never = attempt(lambda: [combination_from_text(source.domain, line) for line in lines])
+        options: dict[str, Any] | None = {}
+        if has_levels(source):
+            st.caption(
+                "As tables have an attribute at several levels, the records are those of "
+                "nonnegative whole counts, with a column for each level."
+            )
+        else:
+            options = _options(source)
 
         def work(on_progress: Progress, output: Path) -> None:
-            synthesize(
-                source,
-                output,
-                rows=rows,
-                never=never or (),
-                ignore_codebook=ignore_codebook,
-                on_progress=on_progress,
-            )
+            synthesize(source, output, **(options or {}), on_progress=on_progress)
 
         output = new_folder_input("Folder for the records", field, Path(f"{folder}-synthetic"))
-        told_beforehand(kept(records_seconds, source, rows))
-        possible = output if never is not None else None
+        if options:
+            told_beforehand(kept(records_seconds, source, options["rows"]))
+        possible = output if options is not None else None
         work_button("Make the records", work, possible, field, "records")
+
+
+def _options(source: TableRelease | Estimates) -> dict[str, Any] | None:
+    """How many records there shall be, and which there cannot be; None, explained, if mistyped."""
+    rows = st.number_input(
+        "Number of records",
+        1,
+        MOST_RECORDS,
+        None,
+        placeholder="as many as the release says: its total",
+        key="synthetic rows",
+        help="More records do not know more than the release does.",
+        persist_state="session",
+    )
+    ignore_codebook = bool(source.domain.impossible) and not _holds_codebook(source)
+    typed = st.text_area(
+        "Further impossible combinations (optional)"
+        if source.domain.impossible
+        else "Impossible combinations (optional)",
+        key="synthetic never",
+        placeholder=example_of(source.domain, _attributes(source)),
+        help="One a line: no record has all the values of a line together. Values are named "
+        "as in a condition: a value, a range, several with commas between.",
+        persist_state="session",
+    )
+    lines = [line for line in typed.splitlines() if line.strip()]
+    never = attempt(lambda: [combination_from_text(source.domain, line) for line in lines])
+    if never is None:
+        return None
+    return {"rows": rows, "never": never, "ignore_codebook": ignore_codebook}
 
 
 def _holds_codebook(source: TableRelease | Estimates) -> bool:
@@ -166,8 +176,12 @@ def browse_records(records: SyntheticRecords) -> None:
             "released ones; their standard errors and intervals hold only about."
         )
     st.caption(
-        "The worst for the records first. Which is nearer to the true counts is estimated by the "
-        f"ratio of two errors, that of the records to that of the {kind} table: above 1.1 the "
+        "Of the records' tables no error is known, so that nothing tells which is nearer to the "
+        "true counts: use the released ones. Errors are root mean squares over the cells, in "
+        "counts."
+        if records.is_whole
+        else "The worst for the records first. Which is nearer to the true counts is estimated by "
+        f"the ratio of two errors, that of the records to that of the {kind} table: above 1.1 the "
         f"{kind} table, below 0.9 the records, if the model holds; between them there is no clear "
         f"difference{remark}. Errors are root mean "
         "squares over the cells, in counts; that of the records is estimated from the model-based "

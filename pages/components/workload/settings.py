@@ -75,7 +75,9 @@ def settings(planned: TablePlan | None) -> None:
         n_tables = len(workload.containing(containing))
         many_at_once(containing, n_tables)
     with st.container(gap="small"):
-        if planned is not None or len(current().kinds) == 1:  # else a share of the budget is open
+        # Without a plan a share of the budget may be open; at several levels no table is smooth.
+        has_share = planned is not None or len(current().kinds) == 1
+        if has_share and not workload.has_levels:
             smooth_weights_input(planned)
         smooth_weights_in_effect()
         for position, group in enumerate(current().request.groups):  # as they take effect

@@ -34,7 +34,13 @@ from rpexplore.planning.mechanism.replacement import (
     is_exact,
     largest_shares,
 )
-from rpexplore.planning.mechanism.strategy import Moments, Strategy, measured_attributes, moments
+from rpexplore.planning.mechanism.strategy import (
+    Moments,
+    Strategy,
+    measured_attributes,
+    moments,
+    moments_of_bases,
+)
 from rpexplore.planning.mechanism.subsets import MAX_INCIDENCES, residuals_of
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
@@ -176,10 +182,7 @@ class Closure:
             return self._with_strategies_of_levels(workload, strategies)
         if workload.is_marginals:
             return self
-        of_bases = [
-            moments(workload, attribute, basis, strategies)
-            for attribute, basis in workload.attribute_bases
-        ]
+        of_bases = moments_of_bases(workload, strategies)
         inverse_totals = np.array([1 / basis.total_sum for basis in of_bases])
         ratios = np.array([basis.spread_sum / basis.total_sum for basis in of_bases])
         first = np.cumsum([0, *map(len, workload.bases[:-1])])  # of each attribute's bases

@@ -222,6 +222,23 @@ class Moments:
         return cls(spread, total, size - 1.0, 1 / size)
 
 
+def moments_of_bases(workload: Workload, strategies: Mapping[int, Strategy]) -> list["Moments"]:
+    """T and N of each of `workload.attribute_bases`; attributes that are alike share theirs."""
+    known: dict[tuple, Moments] = {}
+    of_bases = []
+    for index, basis in workload.attribute_bases:
+        strategy = strategies.get(index)
+        if strategy is None:
+            of_bases.append(moments(workload, index, basis, strategies))
+            continue
+        queries = query_matrix(basis, workload.domain.attributes[index])
+        key = id(strategy), queries.operator
+        if key not in known:
+            known[key] = strategy.moments(queries)
+        of_bases.append(known[key])
+    return of_bases
+
+
 def moments(
     workload: Workload, attribute_index: int, basis: Basis, strategies: Mapping[int, Strategy]
 ) -> Moments:

@@ -466,7 +466,7 @@ class _Candidates:
         rows = np.zeros((len(counts), width), dtype=np.int64)
         pairs = np.empty((width, 2, len(counts)))
         for index, (basis, known) in enumerate(zip(of_bases, candidates, strict=True)):
-            rows[index] = np.pad(known, (0, width - len(known)), "edge")
+            rows[index] = known[np.minimum(np.arange(width), len(known) - 1)]
             pairs[:, 0, index] = basis.total[rows[index]]
             pairs[:, 1, index] = basis.spread[rows[index]]
         return cls(rows, pairs, counts, largest)

@@ -188,18 +188,19 @@ def _extrapolated(
     """A step from where the residuals, fitted linearly, are smallest."""
     step = residuals[-1]
     if len(states) > 1:
-        changes = np.array([residuals[-1] - one for one in residuals[:-1]]).T
-        moves = np.array([states[-1] - one for one in states[:-1]]).T
+        earlier = np.array(residuals[:-1])
+        changes, moves = (step - earlier).T, (states[-1] - np.array(states[:-1])).T
         # Columns of length 1: residuals shrink by orders of magnitude, and the cut-off of small
         # singular values must not take the latest ones for noise.
-        lengths = np.linalg.norm(weights[:, None] * changes, axis=0)
+        scaled = weights[:, None] * changes
+        lengths = np.sqrt((scaled * scaled).sum(axis=0))
         lengths[lengths == 0] = 1
-        scaled = weights[:, None] * changes / lengths
+        scaled /= lengths
         fit = np.linalg.lstsq(scaled, weights * residuals[-1], rcond=1e-7)[0]
         # Anderson's update: x + r − (ΔX + ΔR) γ, with γ the fit of the residuals.
         step = step - (moves + changes) @ (fit / lengths)
     # States are logarithms: a factor of more than e^4 in one number is an accident of the fit.
-    return states[-1] + step * min(1, _LONGEST / max(np.abs(step).max(), 1e-300))
+    return states[-1] + step * min(1, _LONGEST / max(float(np.abs(step).max()), 1e-300))
 
 
 # ---- Shadow prices by Newton's method, where multiplicative steps crawl (docs/mathematics.md

@@ -57,14 +57,18 @@ class JointSearch:
         *,
         slack: float = 0.0,
     ) -> None:
-        from scipy.linalg import cholesky  # slow to import
+        from scipy.linalg import cholesky, get_lapack_funcs  # slow to import
 
         self.total_grams, self.total, self.slack = total_grams, total, slack
         self.n = len(gram)
         self.gram = gram + _DESCENT_RIDGE * np.eye(self.n)
         self.mirrored = self.n >= MANY_VALUES and all(map(is_mirrored, (gram, *total_grams)))
         self.factor = cholesky(self.gram, lower=True)
-        self.inverse_ones = self._solved(np.ones(self.n))
+        (self._solve,) = get_lapack_funcs(
+            ["potrs"]
+        )  # cho_solve's checks take longer than the work where values are few
+        self.ones, self.trace = np.ones(self.n), float(np.trace(self.gram))
+        self.inverse_ones = self._solved(self.ones)
         self.least = 1 / self.inverse_ones.sum()  # the smallest zᵀGz
 
     def state(self, value_weights: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -84,7 +88,7 @@ class JointSearch:
         weights, height, direction = weights_of(state[:n]), state[n], state[n + 1 :]
         if self.mirrored:
             weights, direction = (weights + weights[::-1]) / 2, (direction + direction[::-1]) / 2
-        halves = np.sqrt(weights)
+        logs, halves = np.log(weights), np.sqrt(weights)
         # Adds p1ᵀ + 1pᵀ + μ11ᵀ in one outer sum: half of μ in either.
         shift = direction + (np.exp(height) - self._least_at(direction)) / 2
         shifted = self.gram + np.add.outer(shift, shift)
@@ -110,20 +114,20 @@ class JointSearch:
         whitened = solved - self.inverse_ones * (solved.sum() * self.least)  # changes of z sum to 0
         lower = max(uphill @ whitened, 0.0) / (4 * slope)
         # 1ᵀK^{−1}1 falls as the root of μ at both ends, so this is nearly Newton's step.
-        rise = -2 * np.clip(np.log(2 * slope * free), -3, 3)
+        rise = -2 * min(max(np.log(2 * slope * free), -3.0), 3.0)
         return Joint(
             value_weights=weights,
             reference=z,
             error=float((over * root + lower) / (root + value)),
-            state=np.concatenate([np.log(weights), state[n:]]),
+            state=np.concatenate([logs, state[n:]]),
             following=np.concatenate(
                 [
-                    np.log(weights) + _POWER * np.log(diagonal / root),
+                    logs + _POWER * np.log(diagonal / root),
                     [height + rise],
                     self._direction(z, slope, pull),
                 ]
             ),
-            metric=np.concatenate([metric_of(weights), [1.0], np.full(n, 1 / np.trace(self.gram))]),
+            metric=np.concatenate([metric_of(weights), [1.0], self.ones / self.trace]),
         )
 
     def descent(
@@ -184,9 +188,7 @@ class JointSearch:
         return best[1], best[2]
 
     def _solved(self, vector: np.ndarray) -> np.ndarray:
-        from scipy.linalg import cho_solve  # slow to import
-
-        return cho_solve((self.factor, True), vector)
+        return self._solve(self.factor, vector, lower=1)[0]
 
     def _least_at(self, direction: np.ndarray) -> float:
         """The smallest zᵀGz + 2pᵀz over z that sum to 1: μ must stay above its negative."""
@@ -223,6 +225,8 @@ _RIDGE = 1e-14
 # Columns may differ by this times the root of the tolerance before they are equalised in so many
 # steps. Those whose squared length is below the last number, of values without weight, stay short.
 _EQUALISED, _EQUALISING, _SHORT = 0.1, 20, 0.9
+# Steps for the matrix where the joint search has found λ: a few, unless rounding stops them.
+_POLISHING = 20
 _BEFORE_MATRIX = 0.9  # share of a search for z after which its matrix is made
 _GAIN = 1e-9  # relative to a start: what is less is rounding
 
@@ -367,7 +371,7 @@ def best_reference(
         reference,
         value_weights=value_weights,
         tolerance=tolerance,
-        limit=limit,
+        limit=min(limit, _POLISHING) if joint.error <= tolerance else limit,
         on_share=lambda share: on_share(_BEFORE_MATRIX + (1 - _BEFORE_MATRIX) * share),
     )
 

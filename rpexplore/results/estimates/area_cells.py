@@ -13,7 +13,7 @@ from rpexplore.common.text import describe_count
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_design import AreaDesign
-from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.levels import Block
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.releases.area_measurement import AreaAnswers, PartAnswers
@@ -420,7 +420,7 @@ def cells_of(plan: AreaDesign) -> AreaCells:
         tuple(sizes), tuple(attributes), tuple(known), np.empty(0), exact,
         tuple(dict.fromkeys(levels_of.values())),
     )  # fmt: skip
-    return replace(cells, possible=possible_cells(plan.domain, closure, cells))
+    return replace(cells, possible=possible_cells(plan.domain, closure.blocks, cells))
 
 
 def exact_numbers(plan: AreaDesign, answers: AreaAnswers) -> dict[int, int]:
@@ -452,8 +452,11 @@ def why_no_whole_counts(plan: AreaDesign) -> str:
     return ""
 
 
-def possible_cells(domain: Domain, closure: Closure, cells: AreaCells) -> np.ndarray:
-    """Where there may be records by the codebook: bool[n_cells of the top]."""
+def possible_cells(domain: Domain, blocks: Mapping[int, Block], cells: AreaCells) -> np.ndarray:
+    """Where there may be records by the codebook: bool[n_cells of the top].
+
+    blocks: of levels, by their numbers
+    """
     plain = cells.plain(cells.attributes[0])
     at_levels = cells.levels_in(cells.attributes[0])
     columns = [levels.tree.column for levels, _ in at_levels]
@@ -468,7 +471,7 @@ def possible_cells(domain: Domain, closure: Closure, cells: AreaCells) -> np.nda
         return found.ravel()
     found = found.transpose([attributes.index(index) for index in [*plain, *columns]])
     for axis, (levels, depth) in enumerate(at_levels, start=len(plain)):
-        found = levels.summed(found, axis, depth, closure.blocks) > 0
+        found = levels.summed(found, axis, depth, blocks) > 0
     return found.ravel()
 
 

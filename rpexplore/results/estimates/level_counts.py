@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from math import prod, sqrt
 from typing import ClassVar
 
@@ -14,14 +15,12 @@ from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.nonnegative import check_gap
 from rpexplore.estimation.whole_numbers import parts_of
-from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.planning.table_plan import TablePlan
-from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.estimates.area_cells import AreaCells, check_cells, possible_cells
 from rpexplore.results.estimates.level_axes import LevelAxes
 from rpexplore.results.estimates.whole_areas import nearest_parts, whole_top
-from rpexplore.results.known_release import KnownRelease
+from rpexplore.results.known_release import KnownTable
+from rpexplore.results.unbiased import Estimates
 
 # All tables are margins of one table of cells, in which an attribute stands by the groups that all
 # its levels together tell apart. So they agree, also one level with another, and in whole numbers.
@@ -67,7 +66,7 @@ class CountsAtLevels:
 
     def whole(self, attributes: AttributeIndices) -> np.ndarray:
         """A table over `base` in whole numbers; all such tables agree."""
-        return self._margin(self._whole_cells, attributes).astype(float)
+        return self._margin(self.whole_cells, attributes).astype(float)
 
     def _margin(self, values: np.ndarray, attributes: AttributeIndices) -> np.ndarray:
         margin = self.cells.margin_on(values[None], 0, attributes)
@@ -77,7 +76,8 @@ class CountsAtLevels:
         return [int(self.domain.sizes[index]) for index in attributes]
 
     @cached_property
-    def _whole_cells(self) -> np.ndarray:
+    def whole_cells(self) -> np.ndarray:
+        """The cells over `base`, int64[n_cells] ≥ 0, that all whole tables are margins of."""
         if self.kept is not None:
             cells, whole = self.values, self.kept.whole(self.values)
         else:
@@ -136,13 +136,12 @@ class KeptSums:
         return found
 
 
-def _kept_sums(release: TableRelease, cells: AreaCells) -> KeptSums:
-    """The publicly known counts that cells keep, else the number of records.
+def _kept_sums(estimates: Estimates, given: Sequence[KnownTable], cells: AreaCells) -> KeptSums:
+    """The publicly known counts that cells keep.
 
     Raises `ReleaseError` for totals of several tables of which none contains the others, of a table
     that cells do not tell, and for records where no record can be.
     """
-    given = release.given if isinstance(release, KnownRelease) else ()
     largest = [
         one for one in given if not any(set(one.attributes) < set(two.attributes) for two in given)
     ]
@@ -153,10 +152,9 @@ def _kept_sums(release: TableRelease, cells: AreaCells) -> KeptSums:
             "give one of them, or take the unbiased tables."
         )
     (table,) = largest
-    domain = release.domain
+    domain = estimates.domain
     several = tuple(index for index in table.attributes if domain.sizes[index] > 1)
-    in_tables = {index for one in release.plan.workload.tables for index in domain.positions(one)}
-    if not set(several) <= in_tables:
+    if not set(several) <= set(chain.from_iterable(estimates.tables)):
         raise ReleaseError(
             f"The known totals are by {domain.describe(table.attributes)}, and no table has all of "
             "these; nonnegative tables need totals by the levels that tables have."
@@ -176,21 +174,21 @@ def _kept_sums(release: TableRelease, cells: AreaCells) -> KeptSums:
     return KeptSums(sum_of_cells, sums)
 
 
-def cells_of_tables(plan: TablePlan) -> AreaCells:
-    """The cells of which all tables of counts of a plan are margins, as one area's.
+def cells_of_tables(estimates: Estimates) -> AreaCells:
+    """The cells of which all tables are margins, as one area's.
 
-    Raises `ReleaseError` if these are too many, or there are exact totals beside the number of
-    records.
+    Raises `ReleaseError` if these are too many.
     """
-    workload, closure = plan.workload, plan.closure
-    sizes, levels_of = closure.sizes.tolist(), dict[int, LevelAxes]()
-    for tree in closure.trees:
-        axes = LevelAxes(tree, len(sizes), closure.strategies)
+    sizes = estimates.domain.sizes.tolist()
+    sizes += [estimates.blocks[number].size for tree in estimates.trees for number in tree.numbers]
+    levels_of: dict[int, LevelAxes] = {}
+    for tree in estimates.trees:
+        axes = LevelAxes(tree, len(sizes), estimates.strategies)
         sizes += axes.sizes
         levels_of |= dict.fromkeys(tree.of_tables, axes)
     needed: set[int] = set()
-    for table in np.flatnonzero(~workload.has_amounts).tolist():
-        for index in workload.attribute_indices(table):
+    for table in estimates.tables:
+        for index in table:
             if index in levels_of:
                 levels = levels_of[index]
                 needed |= set(levels.numbers[: levels.depth_of(index)])
@@ -198,66 +196,47 @@ def cells_of_tables(plan: TablePlan) -> AreaCells:
                 needed.add(index)
     attributes = tuple(sorted(needed))
     check_cells([sizes[index] for index in attributes])
-    public = [closure.attributes(row) for row in np.flatnonzero(closure.is_public).tolist()]
-    if any(public):
-        raise ReleaseError(
-            "Tables with exact totals are not made nonnegative where an attribute is at several "
-            "levels; take the noisy tables, or plan without exact totals."
-        )
-    amounts = set(workload.domain.amounts)
-    residuals = map(closure.attributes, range(len(closure)))
-    known = frozenset(each for each in residuals if not amounts.intersection(each))
-    levels = tuple(dict.fromkeys(levels_of.values()))
+    known, levels = frozenset(estimates.contributions), tuple(dict.fromkeys(levels_of.values()))
     cells = AreaCells(tuple(sizes), (attributes,), (known,), np.empty(0), levels=levels)
-    return replace(cells, possible=possible_cells(plan.domain, closure, cells))
+    return replace(cells, possible=possible_cells(estimates.domain, estimates.blocks, cells))
 
 
 @one_thread()
 def counts_at_levels(
-    release: TableRelease,
+    estimates: Estimates,
     *,
     gap: float,
     base: int = 1,
+    given: Sequence[KnownTable] = (),
     on_progress: Progress = no_progress,
 ) -> CountsAtLevels:
-    """Nonnegative counts of a release of tables with attributes at several levels.
+    """Nonnegative counts of tables with attributes at several levels.
 
-    Raises `ReleaseError` if there are too many cells, or exact totals, or if the gap is not between
-    0 and 1, or out of reach.
+    given  publicly known totals, which the estimates meet and the counts keep
+
+    Raises `ReleaseError` if there are too many cells, or if the gap is not between 0 and 1, or out
+    of reach.
     """
     check_gap(gap)
-    plan, closure = release.plan, release.plan.closure
-    cells = cells_of_tables(plan)
-    needed = [each for each in cells.residuals_of(cells.attributes[0]) if each in cells.known[0]]
-    rows = {subset: row for subset in needed if (row := closure.find(subset)) is not None}
-    measured = release.measured(list(rows.values()))
-    contributions = {
-        subset: contribution(measured[row], subset, closure.strategies)[None]
-        for subset, row in rows.items()
-    }
+    cells, strategies = cells_of_tables(estimates), estimates.strategies
+    contributions, precisions = {}, {}
     for subset in cells.residuals_of(cells.attributes[0]):
-        if subset not in rows:
-            shape = (cells.sizes[index] for index in subset)
-            contributions[subset] = np.zeros((1, *shape))
-    known = release.contributions if isinstance(release, KnownRelease) else {}
-    contributions |= {subset: known[subset][None] for subset in known.keys() & rows.keys()}
-    answers = cells.from_contributions(0, contributions, closure.strategies)[0]
-    precisions = {
-        subset: 1 / float(plan.sigma_squared.floats[row])
-        for subset, row in rows.items()
-        if subset and subset not in known
-    }
-    distance = _Distance(cells, closure.strategies, precisions)
-    kept = None
-    sums = KeptSums(np.zeros(answers.size, np.int64), np.array([max(float(answers.sum()), 0.0)]))
-    if isinstance(release, KnownRelease):
-        sums = kept = _kept_sums(release, cells)
+        if subset in estimates.contributions:
+            contributions[subset] = estimates.contributions[subset][None]
+            if subset and subset not in estimates.known:  # the total is kept
+                precisions[subset] = 1 / float(estimates.variances[subset])
+        else:
+            contributions[subset] = np.zeros((1, *(cells.sizes[index] for index in subset)))
+    answers = cells.from_contributions(0, contributions, strategies)[0]
+    distance = _Distance(cells, strategies, precisions)
+    kept = _kept_sums(estimates, given, cells) if given else None
+    total = np.array([max(float(answers.sum()), 0.0)])
+    sums = kept or KeptSums(np.zeros(answers.size, np.int64), total)
     values, reached, rounds = _nearest(answers, cells.possible, distance, sums, gap, on_progress)
-    workload, sizes = plan.workload, plan.domain.sizes
-    counted = map(workload.attribute_indices, np.flatnonzero(~workload.has_amounts).tolist())
-    tables = {tuple(index for index in table if sizes[index] > 1) for table in counted}
+    sizes = estimates.domain.sizes
+    tables = {tuple(index for index in table if sizes[index] > 1) for table in estimates.tables}
     return CountsAtLevels(
-        plan.domain, cells, read_only(values), sorted(tables), reached, rounds, base, kept
+        estimates.domain, cells, read_only(values), sorted(tables), reached, rounds, base, kept
     )
 
 

@@ -41,6 +41,9 @@ RECORDS, TABLES, CELLS = "synthetic_records", "comparison", "worst_cells"
 MADE = b"rpexplore"  # where the Parquet file's own metadata say how its records were made
 NUMBER = "synthetic_record"  # the first column: says on every row what it is
 LABEL = "synthetic records; no row is a person; drawn from a model of noisy tables; biased"
+# Of tables with an attribute at several levels (`level_records`): engine and label.
+WHOLE = "whole_counts"
+WHOLE_LABEL = "synthetic records; no row is a person; they add up to whole counts; biased"
 
 LEFT_OUT = "left_out"  # in the manifest: impossible combinations of attributes in no table
 UNMET = "unmet"  # in the manifest: groups whose share is not that of the tables; else not there
@@ -103,6 +106,12 @@ def describe_tables(*, is_adaptive: bool) -> str:
 
 def describe_misfit(made: Mapping[str, Any]) -> str:
     """How far two-way tables of the records are from the smooth ones, in a sentence."""
+    if made["engine"] == WHOLE:
+        return (
+            "Counted again, they have nonnegative whole tables that agree at all levels; on "
+            f"average, {describe_share(made['misfit'])} of the records are in another cell than "
+            "before these were made whole."
+        )
     return (
         f"On average, {describe_share(made['misfit'])} of the records are in the wrong cell of a "
         "two-way table, compared with the smooth table that they were drawn to fit."
@@ -118,7 +127,7 @@ def describe_few(made: Mapping[str, Any]) -> str:
     misfit, of_number, of_noise = (
         made[key] for key in ("misfit", "misfit_of_number", "misfit_of_noise")
     )
-    if not of_noise < misfit <= _MORE_BY_CHANCE * of_number:
+    if of_noise is None or not of_noise < misfit <= _MORE_BY_CHANCE * of_number:
         return ""
     return (
         "They are too few to be nearer: of as many independent records "
@@ -198,7 +207,7 @@ class SyntheticRecords:
                 raise ValueError("the records say otherwise")
             return {
                 "label": text_of(stated, "label"),
-                "engine": checked_engine(stated["engine"]),
+                "engine": WHOLE if stated["engine"] == WHOLE else checked_engine(stated["engine"]),
                 "rows": n_records,
                 **{key: stated[key] for key in _AS_STATED},
             }
@@ -234,6 +243,11 @@ class SyntheticRecords:
     def is_adaptive(self) -> bool:
         """Whether they were made of an adaptive release, and compared with what it measured."""
         return self.manifest.get(ADAPTIVE, False)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether they are those of whole counts, of whose errors nothing is known."""
+        return self.manifest["engine"] == WHOLE
 
     @property
     def n_records(self) -> int:
@@ -293,8 +307,9 @@ class SyntheticRecords:
     @property
     def facts(self) -> str:
         """What the records are, and how near they are to the smooth tables, in sentences."""
+        made = "whole counts" if self.is_whole else "a model"
         sentences = (
-            f"{plural(self.n_records, 'record')}, drawn from a model: no row is a person. For any "
+            f"{plural(self.n_records, 'record')}, drawn from {made}: no row is a person. For any "
             f"figure {describe_tables(is_adaptive=self.is_adaptive)}",
             describe_misfit(self.manifest),
             describe_few(self.manifest),

@@ -61,6 +61,11 @@ from rpexplore.results.synthetic.impossible import (
     condition_texts,
     conditions_of_records,
 )
+from rpexplore.results.synthetic.level_records import (
+    records_of_cells,
+    rounding_misfit,
+    whole_counts,
+)
 from rpexplore.results.synthetic.population import population_records
 from rpexplore.results.synthetic.records import (
     ADAPTIVE,
@@ -75,6 +80,8 @@ from rpexplore.results.synthetic.records import (
     RECORDS,
     TABLES,
     UNMET,
+    WHOLE,
+    WHOLE_LABEL,
     SyntheticRecords,
     checked_engine,
     describe_few,
@@ -118,7 +125,8 @@ def synthesize(
     """Make synthetic records from released tables; costs no privacy, as only these are looked at.
 
     The records follow from the release, the number of rows and what is impossible: made again, they
-    are the same.
+    are the same. Of tables with an attribute at several levels they are those of nonnegative whole
+    counts, which no other option goes with.
 
     Args:
         output: The folder to write, which must not exist yet.
@@ -145,7 +153,7 @@ def synthesize(
     _check(rows, engine)
     on_progress("Reading what was measured", 0.0)
     measured = source.measured_tables()
-    estimates = Estimates.of(measured)
+    estimates = Estimates.of(measured, at_levels=True)
     # Of an adaptive release what was measured is unbiased, nearly.
     tables: TableRelease | Estimates = estimates if measured.is_biased else measured
     domain = estimates.domain
@@ -155,9 +163,39 @@ def synthesize(
             "The release has no table but the total, and records need attributes; make them of a "
             "release with tables."
         )
+    if estimates.trees:
+        _refuse_at_levels(rows, never, engine, ignore_codebook=ignore_codebook)
     conditions, left_out = conditions_of_records(
         domain, attributes, never, ignore_codebook=ignore_codebook
     )
+    stated = {
+        "attributes": [domain.names[index] for index in attributes],
+        "never": [condition_texts(condition) for condition in conditions],
+        **({LEFT_OUT: left_out} if left_out else {}),
+        "guarantee": guarantee(estimates.sources, "records"),
+    }
+    if estimates.trees:
+        counts = whole_counts(
+            estimates, MOST_RECORDS, part_of_progress(on_progress, 0.0, _REHEARSED)
+        )
+        codes = records_of_cells(counts, attributes)
+        codes = codes[SeededNumbers(_seed(estimates.sources)).permutation(len(codes))]
+        check_room(_BYTES_PER_VALUE * len(codes) * len(attributes), output)
+        on_progress("Comparing their tables with the released ones", _REHEARSED)
+        comparison = compare(tables, lambda _: None, attributes, codes, len(codes), no_progress)
+        made = {
+            "label": WHOLE_LABEL,
+            "engine": WHOLE,
+            **stated,
+            "excluded": [None] * len(conditions),
+            "misfit": rounding_misfit(counts, counts.tables),
+            "misfit_of_number": None,
+            "misfit_of_noise": None,
+        }
+        return _written(
+            output, estimates, attributes, codes, made, comparison, on_progress,
+            escape_formulas=escape_formulas,
+        )  # fmt: skip
     impossible = Impossible.of(domain, attributes, conditions)
     # What can be refused is refused before tables are made smooth, which takes longest.
     refuse_many_values(domain, attributes)
@@ -204,9 +242,7 @@ def synthesize(
     made = {
         "label": LABEL,
         "engine": engine,
-        "attributes": [domain.names[index] for index in attributes],
-        "never": [condition_texts(condition) for condition in conditions],
-        **({LEFT_OUT: left_out} if left_out else {}),
+        **stated,
         **({UNMET: [list(group) for group in unmet]} if unmet else {}),
         **({ADAPTIVE: True} if estimates.is_adaptive else {}),
         **({KEPT: [list(pair) for pair in zip(names, left, strict=True)]} if margins else {}),
@@ -214,20 +250,53 @@ def synthesize(
         "misfit": fitted_to.misfit(codes),
         "misfit_of_number": fitted_to.sampling_misfit(n_records),
         "misfit_of_noise": smooth_misfit(smooth, total),
-        "guarantee": guarantee(estimates.sources, "records"),
     }
+    return _written(
+        output, estimates, attributes, codes, made, comparison, on_progress,
+        escape_formulas=escape_formulas,
+    )  # fmt: skip
+
+
+def _written(
+    output: Path,
+    estimates: Estimates,
+    attributes: AttributeIndices,
+    codes: np.ndarray,
+    made: Mapping[str, Any],
+    comparison: Comparison,
+    on_progress: Progress,
+    *,
+    escape_formulas: bool,
+) -> SyntheticRecords:
+    """The folder, with the records, how they were made, and their comparison."""
     on_progress("Writing the records", _COMPARED)
     with new_tables_folder(output) as folder:
         (folder / "tables").rmdir()
-        _write_records(folder, domain, attributes, codes, made, escape_formulas=escape_formulas)
+        _write_records(
+            folder, estimates.domain, attributes, codes, made, escape_formulas=escape_formulas
+        )
         _write_comparison(folder, comparison, escape_formulas=escape_formulas)
         files = [file_entry(folder, name) for name in FILES]
-        files.append(_write_readme(folder, estimates, comparison, n_records, made, escape_formulas))
+        files.append(
+            _write_readme(folder, estimates, comparison, len(codes), made, escape_formulas)
+        )
         spent = facts_of_sources(estimates.sources)
-        facts = {"created": now(), "rows": n_records, **made, **spent}
+        facts = {"created": now(), "rows": len(codes), **made, **spent}
         manifest = save_manifest(folder, KIND, facts, files)
     on_progress("Finished", 1.0)
     return SyntheticRecords(output, MappingProxyType(manifest))
+
+
+def _refuse_at_levels(
+    rows: int | None, never: Sequence[Never | str], engine: str, *, ignore_codebook: bool
+) -> None:
+    """Raise `ReleaseError` for what records of whole counts cannot be."""
+    if rows is not None or never or ignore_codebook or engine != "population":
+        raise ReleaseError(
+            "Where an attribute is in tables at several levels, records are those of the whole "
+            "counts of these tables: as many as these say, and impossible by the codebook alone; "
+            "leave out the number of records, further combinations, and the engine."
+        )
 
 
 def _exact_margins(
@@ -353,6 +422,7 @@ def _write_readme(
         guarantee=estimates.guarantee,
         **{
             "made": made,
+            "is_whole": made["engine"] == WHOLE,
             "misfit": describe_misfit(made),
             "few": describe_few(made),
             "left_out": describe_left_out(made),
