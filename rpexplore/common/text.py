@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
-from rpexplore.common.numbers import exact_fraction, shown, shown_value
+from rpexplore.common.numbers import exact_fraction, shown, shown_few, shown_value
 from rpexplore.errors import BudgetError, RpexploreError
 
 if TYPE_CHECKING:
@@ -440,6 +440,18 @@ def refuse_twice(
     for name in names:
         if columns.count(name) > 1:
             raise error(f"{source} has the column {name} twice; keep one of them.")
+
+
+def shown_header(header: Sequence[str], known: Iterable[str]) -> str:
+    """The names of columns for an error, if one of them is known (in any letters).
+
+    Without one the first line may be a record, and is not shown.
+    """
+    if not any(cell.strip() for cell in header):
+        return "no header"
+    if {name.lower() for name in known}.isdisjoint(cell.strip().lower() for cell in header):
+        return f"a first line of {plural(len(header), 'cell')} with none of these names"
+    return shown_few(header)
 
 
 def _separator_of(text: str) -> str:

@@ -14,7 +14,14 @@ import numpy as np
 from rpexplore.common.files import utf8_text
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few
-from rpexplore.common.text import csv_rows, csv_text, plural, refuse_unclear, with_decimal_point
+from rpexplore.common.text import (
+    csv_rows,
+    csv_text,
+    plural,
+    refuse_unclear,
+    shown_header,
+    with_decimal_point,
+)
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import (
@@ -182,7 +189,8 @@ def _columns(domain: Domain, header: Sequence[str]) -> tuple[dict[int, int], int
     called = next((name for name in COUNT_COLUMNS if name in titles), None)
     if called is None:
         raise WorkloadError(
-            f"There must be a column called count, got {shown_few(header) or 'no header'}."
+            "There must be a column called count, got "
+            f"{shown_header(header, (*SHARE_COLUMNS, *(one.name for one in domain.attributes)))}."
         )
     if titles.count(called) > 1 and called not in domain:
         raise WorkloadError(f"There are two columns called {called}; keep one of them.")
