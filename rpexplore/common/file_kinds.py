@@ -104,6 +104,10 @@ _DATES = {
         (r"(DATETIME|DATEAMPM|MDYAMPM|(IS|E|B)8601DT|B8601DN)[\d.]*", "1960-01-01", "s"),
     ),
 }
+_TIMES = {
+    "SPSS": r"[DM]?TIME[\d.]*",
+    "SAS": r"(TIME|TIMEAMPM|HHMM|HOUR|MMSS|TOD|(IS|E|B)8601(TM|TZ|TX|LZ))[\d.]*",
+}
 _FIRST_STATA_IN_UTF8 = 118  # of Stata 14
 # The code of characters in a file of SPSS: none, ASCII of 7 or 8 bits, or windows-1252, which are
 # written whatever the texts are in.
@@ -118,7 +122,8 @@ _WITHOUT_MISSING = (
 class DictionaryVariable:
     """A variable as the dictionary of such a file describes it.
 
-    kind     "text", "whole numbers", "numbers" or "dates"
+    kind     "text", "whole numbers", "numbers", "dates", or "times": of day, or durations, shown as
+             01:30 and kept in seconds
     dates    of dates, which are kept as numbers: the first day, and the unit they are counted in
     labels   by value, a number or a text; a letter (or "_") of a variable of numbers stands for
              an extended missing value: .a of Stata, .A of SAS
@@ -487,6 +492,8 @@ def _variable(
     for pattern, first_day, unit in _DATES[PACKAGES[form]]:
         if re.fullmatch(pattern, shown_as):
             return DictionaryVariable(name, label, "dates", (first_day, unit), *more)
+    if re.fullmatch(_TIMES.get(PACKAGES[form], "(?!)"), shown_as):
+        return DictionaryVariable(name, label, "times", None, *more)
     is_whole = stored.startswith("int") or re.fullmatch(r"F\d+(\.0)?", shown_as)
     kind, is_single = "whole numbers" if is_whole else "numbers", stored == "float"
     return DictionaryVariable(name, label, kind, None, *more, is_single=is_single)

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import cache
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
-from rpexplore.common.numbers import exact_fraction, shown, shown_value
+from rpexplore.common.numbers import exact_fraction, shown, shown_few, shown_value
 from rpexplore.errors import BudgetError, RpexploreError
 
 if TYPE_CHECKING:
@@ -161,6 +162,15 @@ def duration(seconds: float) -> str:
     """A rough time: "1 second", "7 minutes", "2 days"."""
     scale, name = next((unit for unit in _TIMES if seconds >= 1.5 * unit[0]), _TIMES[-1])
     return plural(max(round(seconds / scale), 1), name)
+
+
+def time_of_change(seconds: float) -> datetime:
+    """When a file was changed last, by the seconds since 1970 that its system keeps.
+
+    Some keep more than a calendar has, and any program may set them: then its first or last moment.
+    """
+    first, last = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999
+    return datetime.fromtimestamp(min(max(seconds, first), last), UTC)
 
 
 def text_of_path(path: str | Path) -> str:
@@ -440,6 +450,18 @@ def refuse_twice(
     for name in names:
         if columns.count(name) > 1:
             raise error(f"{source} has the column {name} twice; keep one of them.")
+
+
+def shown_header(header: Sequence[str], known: Iterable[str]) -> str:
+    """The names of columns for an error, if one of them is known (in any letters).
+
+    Without one the first line may be a record, and is not shown.
+    """
+    if not any(cell.strip() for cell in header):
+        return "no header"
+    if {name.lower() for name in known}.isdisjoint(cell.strip().lower() for cell in header):
+        return f"a first line of {plural(len(header), 'cell')} with none of these names"
+    return shown_few(header)
 
 
 def _separator_of(text: str) -> str:

@@ -22,8 +22,9 @@ from rpexplore.domain.dates import BLANKS
 #
 # Other ids that are equal as numbers, such as 7 and 07 or 1000 and 1,000, may be one person or two.
 # Either guess can break the limit: two people taken for one make room for each other. So records
-# are refused where both occur, as are UUIDs in capital and in small letters, and so are ids that
-# programs write in many ways (times of day), or have rounded.
+# are refused where both occur, as are UUIDs in capital and in small letters or with and without
+# dashes, and so are ids that programs write in many ways (times of day) or have rounded, and those
+# that are two numbers: 1.000 may be one or a thousand, 1.230 may be 1.23 or 1230.
 #
 # Memory, for each record: 21 bytes while all persons are known by whole numbers, 29 otherwise; 8
 # more where ids have zeros in front; with an order 8 more, and another 16 (and its texts) where the
@@ -40,18 +41,23 @@ PLAIN_ID = (
     "|[A-Za-z](?:[A-Za-z_-]| [A-Za-z_-])* ?[0-9][0-9A-Za-z_-]*"
     # A digit and a letter that no number has, without blanks, colons, the T of times, the # of what
     # spreadsheets write for nobody, and the signs that programs put around ids.
-    "|[!$-9;<>-SU-z|~]*(?:[0-9][!$-9;<>-SU-z|~]*[A-DF-SU-Za-df-z]"
-    "|[A-DF-SU-Za-df-z][!$-9;<>-SU-z|~]*[0-9])[!$-9;<>-SU-z|~]*)$"
+    "|[!$-9;<>-SU-z|~]*(?:[0-9][!$-9;<>-SU-z|~]*[A-CF-SU-Za-cf-z]"
+    "|[A-CF-SU-Za-cf-z][!$-9;<>-SU-z|~]*[0-9])[!$-9;<>-SU-z|~]*)$"
 )
 """Texts that are canonical, and no others' number: most are, and this is told fast."""
 DIGITS_ID = "^[0-9]+$"
 """Canonical ids that are numbers without the zeros in front, if any: this is told fastest."""
-UUID_ID = "^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$"
-"""Canonical ids that are equal in any letters: UUIDs, which have `UUID_LENGTH` signs."""
-UUID_LENGTH = 36
-AROUND_UUID = r'^(?:=")?[{]?[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}[}]?"?$'
-"""The same with what some programs put around them, which are `NOT_OF_UUID`."""
-NOT_OF_UUID = '[{}="]'
+UUID_ID = "^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$|^[0-9A-Fa-f]{32}$"
+"""Canonical ids that are equal in any letters, and without dashes: UUIDs, also of other digests."""
+UUID_LENGTH, UNDASHED_LENGTH = 36, 32
+AROUND_UUID = (
+    '^(?:=")?[{]?(?:[Uu][Rr][Nn]:[Uu][Uu][Ii][Dd]:)?'
+    '[0-9A-Fa-f]{8}(?:-(?:[0-9A-Fa-f]{4}-){3}|[0-9A-Fa-f]{12})[0-9A-Fa-f]{12}[}]?"?$'
+)
+"""The same with what some programs put around them, which are `NOT_OF_UUID` in small letters."""
+NOT_OF_UUID = '[{}="]|urn:uuid:'
+DASHES_OF_UUID = ("^(.{8})(.{4})(.{4})(.{4})(.{12})$", r"\1-\2-\3-\4-\5")
+"""Puts dashes into a UUID that has none."""
 WHOLE_DECIMAL = (r"^(-?[0-9]+)\.0+$", r"\1")
 """The text of a whole number of a decimal type, with all decimals of the type, and its digits."""
 CANONICAL = (
@@ -80,6 +86,8 @@ AS_NUMBER = (
     ("^[{](.*)[}]$", r"\1"),  # as some programs write UUIDs
     *((f"[{signs}]", str(digit)) for digit, signs in enumerate(_DIGITS)),
     (f"[{_DASHES}]", "-"),
+    ("[\u066c\uff0c]", ","),
+    ("[\u066b\uff0e]", "."),
     (f"[{BLANKS}]+", " "),
     # 1.000.000, from behind, as 1,000,000; a single point may be that of decimals.
     *((r"^([+-]?[0-9]{1,3}(?:[.][0-9]{3})+)[.]([0-9]{3}(?:,[0-9]{3})*)$", r"\1,\2"),) * 6,
@@ -90,11 +98,12 @@ AS_NUMBER = (
     *((rf"^([+-]?[0-9]{{1,3}}(?:[0-9]{{3}})*){_GROUPS}$", r"\1\2"),) * 7,
     (r"^([+-]?[0-9]+),([0-9]+)$", r"\1.\2"),
     # 7e0 and 1E5, as SAS writes whole numbers; with larger exponents nobody writes them out.
-    *((rf"^([+-]?[0-9]+)[eE]0*{zeros}$", rf"\1{'0' * zeros}") for zeros in range(22)),
+    *((rf"^([+-]?[0-9]+)[eEdD]0*{zeros}$", rf"\1{'0' * zeros}") for zeros in range(22)),
     (r"^([+-]?)[.]([0-9]+)$", r"\10.\2"),
     (r"^[+]?(-?)0*([0-9]+(?:[.][0-9]*)?)$", r"\1\2"),
     (r"^(-?[0-9]+[.][0-9]*[1-9])0+$", r"\1"),
     (r"^(-?[0-9]+)[.]0*$", r"\1"),
+    (r"^(-?[1-9][0-9]{0,2})[.]([0-9]{3})$", r"\1\2"),
     (r"^-0$", "0"),
 )
 """The same, for a canonical id: what all that are equal as numbers become, in the digits of any
@@ -109,9 +118,12 @@ NOBODY_ID = (
 called in other languages, and the letters of Stata and SAS."""
 UNCLEAR_ID = (
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]"
-    "|^[+-]?(?:[0-9]+[.,][0-9]*[eE][+-]?|[.,][0-9]+[eE][+-]?|[0-9]+[eE][+-])[0-9]+$"
+    "|^[+-]?(?:[0-9]+[.,][0-9]*[dDeE][+-]?|[.,][0-9]+[dDeE][+-]?|[0-9]+(?:[eE][+-]|[dD][+]))[0-9]+$"
+    # Of 1.230 it is open whether it is 1.23 or 1230; 1.234 can only be met as 1234.
+    "|^[+-]?[1-9][0-9]{0,2}[.][0-9]{2}0$"
 )
-"""Canonical ids that are times of day, or numbers as programs write them when they round."""
+"""Canonical ids that are times of day, numbers as programs write them when they round, or two
+numbers by what the point is."""
 EXACT_BELOW = {16: 2.0**11, 32: 2.0**24, 64: 2.0**53}
 """By the bits of a float: whole ones below stand for no neighbour that was rounded."""
 
@@ -287,10 +299,15 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
     if pa.types.is_decimal(kind):
         texts = _replaced(texts, [WHOLE_DECIMAL])
     is_odd = pc.invert(pc.match_substring_regex(texts, PLAIN_ID))
-    if pc.any(pc.equal(pc.binary_length(texts), UUID_LENGTH)).as_py():
-        has_capitals = pc.match_substring_regex(texts, "[A-F]")
+    lengths = pc.binary_length(texts)
+    may_be_uuid = pc.is_in(lengths, pa.array([UUID_LENGTH, UNDASHED_LENGTH], lengths.type))
+    if pc.any(may_be_uuid).as_py():
         is_uuid = pc.match_substring_regex(texts, UUID_ID)
-        is_odd = pc.or_(is_odd, pc.and_(has_capitals, is_uuid))
+        has_capitals = pc.match_substring_regex(texts, "[A-F]")
+        is_undashed = pc.and_(
+            pc.equal(lengths, UNDASHED_LENGTH), pc.match_substring_regex(texts, "[a-f]")
+        )
+        is_odd = pc.or_(is_odd, pc.and_(is_uuid, pc.or_(has_capitals, is_undashed)))
     odd, places = texts.filter(is_odd), np.flatnonzero(is_odd.to_numpy(zero_copy_only=False))
     writing = None
     if len(odd):
@@ -300,8 +317,11 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
             matches = pc.match_substring_regex(canonical, pattern).to_numpy(zero_copy_only=False)
             state[places[matches]] = odd_state
         equal = _replaced(canonical, AS_NUMBER)
-        is_uuid = pc.match_substring_regex(canonical, AROUND_UUID)
-        uuids = _replaced(pc.ascii_lower(canonical), [(NOT_OF_UUID, "")])
+        is_uuid = pc.and_(
+            pc.match_substring_regex(canonical, AROUND_UUID),
+            pc.invert(pc.match_substring_regex(canonical, DIGITS_ID)),
+        )
+        uuids = _replaced(pc.ascii_lower(canonical), [(NOT_OF_UUID, ""), DASHES_OF_UUID])
         equal = pc.if_else(is_uuid, uuids, equal)
         texts = pc.replace_with_mask(texts, is_odd, equal)
         differs = pc.not_equal(canonical, equal)

@@ -6,8 +6,8 @@ from itertools import chain, islice
 from typing import Any
 
 from rpexplore.common.json_fields import refusing
-from rpexplore.common.numbers import shown, shown_few
-from rpexplore.common.text import csv_rows, csv_text, refuse_twice, refuse_unclear
+from rpexplore.common.numbers import shown_few
+from rpexplore.common.text import csv_rows, csv_text, refuse_twice, refuse_unclear, shown_header
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.codebook import DATES, attribute_from_field, check_number
@@ -76,8 +76,8 @@ def attributes_of_rows(
     if "attribute" not in columns or "value" not in columns:
         raise DomainError(
             f"{source} must have a header with the columns attribute, value and (if wanted) "
-            f"label, got {shown(', '.join(columns)) or 'no header'}. Name them so, or say which is "
-            "which: --map attribute=…,code=…,label=… (of one row an attribute name=…,values=…)"
+            f"label, got {shown_header(columns, _KNOWN)}. Name them so, or say which is which: "
+            "--map attribute=…,code=…,label=… (of one row an attribute name=…,values=…)"
         )
     refuse_twice(columns, ("attribute", "value", "label", "group"), source, DomainError)
     if named is None:
@@ -124,6 +124,7 @@ def attributes_of_rows(
 VARIABLES = frozenset({"name", "values"})
 """Columns of a table with one row an attribute."""
 
+_KNOWN = VARIABLES | {"attribute", "value", "label", "group", "code"}
 _MOST_TITLES = 20  # rows above the names of columns: a heading, a date, empty ones
 
 _RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+?)\s*(?:step\s+(.+?)\s*)?")

@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few
-from rpexplore.common.text import plural
+from rpexplore.common.text import plural, shown_header
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.result_schema import RELEASED
@@ -70,8 +70,8 @@ class CountColumns:
         if called is None:
             raise error(
                 f"There must be a column called {counts[0]}, got "
-                f"{shown_few(header) or 'no header'}; give it, and a column for each attribute "
-                "that counts are by."
+                f"{shown_header(header, (*counts, *domain.names))}; give it, and a column for each "
+                "attribute that counts are by."
             )
         if titles.count(called) > 1 and called not in domain:
             raise error(f"There are two columns called {called}; keep one of them.")

@@ -3,6 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from rpexplore.common.text import joined
 from rpexplore.data.areas import AreaCoder, AreaCuts
 from rpexplore.data.counting import BatchSource
@@ -73,9 +76,16 @@ def _columns_of_areas(tree: AreaTree, source: Source) -> list[Attribute]:
 
     Raises `ReleaseError` where these are too many for the statements of an engine.
     """
-    coder = AreaCoder(AreaCuts(tree, ()), source.name, source.columns(), 0)
+    names = AreaCoder(AreaCuts(tree, ()), source.name, source.columns(), 0).names
+    last = tree.level_slice(len(tree.levels) - 1)
+    if np.all(np.flatnonzero(tree.n_parts == 0) >= last.start):
+        codes = tree.codes.slice(last.start).cast(pa.string()).to_pylist()
+        if len(set(codes)) == len(codes):
+            # The lowest code alone says which area it is, also where a recode has moved it out of
+            # what the columns above it name.
+            names = names[-1:]
     columns = []
-    for name in coder.names:
+    for name in names:
         level = tree.levels.index(name)
         areas = tree.level_slice(level)
         codes = dict.fromkeys(tree.codes[areas].to_pylist())

@@ -252,10 +252,12 @@ def _in_short(plan: Plan | PartPlan, parts: _Told) -> Section:
         f"{plan.epsilon_text}, for {plan.budget.full_unit}.",
         right_guesses(plan.budget, plan),
     )
+    # Of tables that are a pilot the cost is but a part of what was booked.
+    notes = [("Pilot", part.part.note) for part, _ in parts if part.part.note]
     if len(parts) == 1:
-        return Section("In short", (), (Facts([*parts[0][1].front, privacy]),))
+        return Section("In short", (), (Facts([*parts[0][1].front, privacy, *notes]),))
     facts = [Facts(told.front, part.name) for part, told in parts]
-    return Section("In short", (), (*facts, Facts([privacy], "All parts together")))
+    return Section("In short", (), (*facts, Facts([privacy, *notes], "All parts together")))
 
 
 def _shares(plan: Plan | PartPlan, words: PlanWords) -> list[Section]:

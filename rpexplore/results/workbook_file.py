@@ -8,6 +8,7 @@ strings, each once. Nothing is a formula.
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -80,9 +81,10 @@ class WorkbookFile:
         return self
 
     def __exit__(self, *stopped: object) -> None:
-        if stopped[0] is None:
-            self._write_rest()
-        self._zip.close()
+        # Closed on a full disk as well, where Python would try again when it forgets the file.
+        with closing(self._zip):
+            if stopped[0] is None:
+                self._write_rest()
 
     def write_cells(
         self, number: int, rows: Iterable[Sequence[SheetCell]], widths: Sequence[int]

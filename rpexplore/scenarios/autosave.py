@@ -13,11 +13,12 @@ import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
 from rpexplore.common.files import home_folder, write_whole
+from rpexplore.common.text import time_of_change
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.area_tree_file import HeldTreeFiles, ReadTreeFile, parquet_of_tree
 from rpexplore.errors import RpexploreError, WorkloadError
@@ -104,7 +105,7 @@ class Autosaves:
             project = Project.parse(text, self.tree_files)
         except WorkloadError as error:
             raise WorkloadError(f"The saved project {path} cannot be opened. {error}") from None
-        return SavedProject(project, text, datetime.fromtimestamp(path.stat().st_mtime, UTC))
+        return SavedProject(project, text, time_of_change(path.stat().st_mtime))
 
     def projects(self) -> dict[str, SavedProject]:
         """All that can be read, by their keys, the one saved last first."""

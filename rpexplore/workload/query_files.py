@@ -11,7 +11,7 @@ import numpy as np
 
 from rpexplore.common.files import utf8_text
 from rpexplore.common.numbers import shown, shown_few, whole_number
-from rpexplore.common.text import csv_rows, csv_text, plural, refuse_twice
+from rpexplore.common.text import csv_rows, csv_text, plural, refuse_twice, shown_header
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases import Basis, Identity
@@ -42,7 +42,7 @@ from rpexplore.workload.targets import Target
 # of the attributes). The columns of cells may stand in any order.
 
 
-NAME, CONDITION, BY, TARGET = "name", "condition", "by", "target"
+NAME, CONDITION, BY, TARGET = _COLUMNS = ("name", "condition", "by", "target")
 
 
 def stated_from_csv(
@@ -159,7 +159,7 @@ def _condition_columns(header: Sequence[str], source: str) -> dict[str, int]:
     """The positions of the columns of a file by conditions; it must have no others."""
     titles = [title.lower() for title in header]
     for title in titles:
-        if title not in (NAME, CONDITION, BY, TARGET):
+        if title not in _COLUMNS:
             raise WorkloadError(
                 f"{source} must have the columns condition and, if wanted, name, by and target, "
                 f"got {shown(title)!r} as well; remove it."
@@ -177,7 +177,7 @@ def _first_columns(header: Sequence[str], source: str) -> dict[str, int]:
         return {NAME: 0}
     raise WorkloadError(
         f"{source} must have a header with the columns name, condition and target, or with "
-        f"name, target and a column for each cell, got {shown_few(header) or 'no header'}."
+        f"name, target and a column for each cell, got {shown_header(header, _COLUMNS)}."
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown
-from rpexplore.common.text import csv_rows, joined, refuse_twice
+from rpexplore.common.text import csv_rows, joined, refuse_twice, shown_header
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
@@ -40,6 +40,7 @@ Table = tuple[str, ...]  # attribute names in domain order
 TOTAL = "total"
 
 # What the table frames of a plan have besides: a list that was written out can be read again.
+_COLUMNS = {"attributes", "weight", "target", "required"}
 _PASSED_OVER = {"part", "item", "cells", "margin_95", "met", "shadow_price"}
 _PASSED_OVER |= {"standard_error", "largest_standard_error", "smallest_standard_error"}
 # Columns of lists that earlier versions wrote.
@@ -179,11 +180,11 @@ def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
     rows = csv_rows(text, source, WorkloadError, delimiter=None)
     _, header = next(rows, (1, []))
     columns = [column.strip().lower() for column in header]
-    strangers = set(columns) - {"attributes", "weight", "target", "required"} - _PASSED_OVER
+    strangers = set(columns) - _COLUMNS - _PASSED_OVER
     if "attributes" not in columns or strangers:
         raise WorkloadError(
             f"{source} must have a header with the column attributes and, if wanted, weight, "
-            f"target and required, got {shown(', '.join(columns)) if columns else 'no header'}."
+            f"target and required, got {shown_header(columns, _COLUMNS)}."
         )
     refuse_twice(columns, ("attributes", "weight", "target", "required"), source, WorkloadError)
     tables: list[Table] = []

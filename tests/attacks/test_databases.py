@@ -2,8 +2,9 @@
 of somebody else's see no record."""
 
 import signal
+import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.serving.tasks import Task, finish_kept_tasks
+from tests.attacks.books import PLAN
 from tests.cli.program import Program, started
 from tests.data.engines.servers import Server, in_duckdb
 from tests.support.processor_time import PATIENCE
@@ -230,6 +232,23 @@ def test_rows_that_a_policy_hides_are_not_left_out_without_a_word(of_server, pos
     with pytest.raises(DataError, match="policy of row level security hides rows of the table"):
         sexes(limited)
     assert sexes(of_server) == [20, 10]  # by its owner, to whom the policy does not apply
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_a_table_in_other_letters_has_the_same_account(engine, tmp_path):
+    """Both engines take People and PEOPLE for one name."""
+    path = tmp_path / f"x.{engine}"
+    connect = duckdb.connect if engine == "duckdb" else sqlite3.connect
+    with closing(connect(path)) as database:
+        database.execute("CREATE TABLE People (a int)")
+        database.execute("INSERT INTO People VALUES (0), (1)")
+        database.execute("CREATE VIEW Adults AS SELECT a FROM pEOPLE")
+        database.commit()
+    connection = Connection("RECORDS", f"{engine}:///{path}")
+    for n_runs, name in enumerate(("People", "PEOPLE", "main.people", "aDULTS"), 1):
+        source = DatabaseSource(connection, name)
+        rp.release(PLAN, source, tmp_path / f"{n_runs}", ledger=tmp_path / "ledger.sqlite")
+        assert len(Ledger(tmp_path / "ledger.sqlite").account(source).entries) == n_runs
 
 
 def test_macros_in_a_file_are_not_taken_for_functions_of_duckdb(tmp_path):

@@ -2,6 +2,7 @@
 
 import datetime
 
+import duckdb
 import pandas
 import pyarrow as pa
 import pyarrow.csv
@@ -14,6 +15,7 @@ from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.frames import FrameSource
+from rpexplore.data.source import PersonRule
 from rpexplore.domain.domain import difference_of_cells
 from rpexplore.errors import DataError, ReleaseError, WorkloadError
 from rpexplore.workload.universe import universe_of
@@ -98,6 +100,43 @@ def test_periods_are_numbers_since_1970_and_refused(freq, tmp_path):
         for values in (Amounts(0, 365), Integers(0, 99_999), Bins((0, 5, 99_999))):
             with pytest.raises(DataError, match=r"of a kind \(.*\.period\) that cannot be count"):
                 source.count(Domain((Attribute("c", values),)), [(0,)])
+
+
+def test_times_of_spss_and_sas_are_numbers_of_seconds_and_refused(tmp_path):
+    import pyreadstat
+
+    frame = pandas.DataFrame({"t": [1.0, 3600.0], "sex": ["f", "m"]})
+    for number, shown_as in enumerate(("TIME8", "DTIME10.2", "MTIME5")):
+        path = tmp_path / f"{number}.sav"
+        pyreadstat.write_sav(frame, path, variable_format={"t": shown_as})
+        refuse_times(FileSource(path))
+    for number, shown_as in enumerate(("TIME8.", "HHMM5.", "TOD8.")):
+        path = tmp_path / f"{number}.xpt"
+        pyreadstat.write_xport(frame, path, file_format_version=8, variable_format={"t": shown_as})
+        refuse_times(FileSource(path))
+
+
+BOTH = Domain((Attribute("sex", Categories(("f", "m"))),))
+
+
+def refuse_times(source) -> None:
+    """Other columns of the file are counted."""
+    times = Domain((Attribute("t", Integers(0, 4000)),))
+    assert source.count(BOTH, [(0,)]).n_records == 2
+    with pytest.raises(DataError, match=r"'t' .* cannot be counted"):
+        source.count(times, [(0,)])
+
+
+def test_bits_are_no_digits_and_refused(tmp_path):
+    source = in_duckdb(pa.table({"b": ["0101", "101"], "sex": ["f", "m"]}), tmp_path / "x.duckdb")
+    with duckdb.connect(tmp_path / "x.duckdb") as database:
+        (name,) = database.execute("SELECT table_name FROM duckdb_tables()").fetchone()  # pyright: ignore[reportGeneralTypeIssues]
+        database.execute(f'ALTER TABLE "{name}" ALTER b TYPE BIT')
+    bits = Domain((Attribute("b", Categories(("0101", "101"))),))
+    with pytest.raises(DataError, match=r"'b' is of a kind \(BIT\)"):
+        source.count(bits, [(0,)])
+    with pytest.raises(DataError, match=r"'b' is of a kind \(BIT\)"):
+        source.count(BOTH, [(0,)], person_rule=PersonRule("b", 1))
 
 
 @pytest.mark.parametrize(

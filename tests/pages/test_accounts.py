@@ -33,7 +33,7 @@ ADA, BEN = Account("a" * 64), Account("b" * 64)
 @pytest.fixture(autouse=True)
 def _now(monkeypatch):
     monkeypatch.setattr(accounts, "time", SimpleNamespace(time=lambda: NOW))
-    monkeypatch.setattr(accounts, "_ended", {})
+    monkeypatch.setattr(accounts, "_ended", set())
 
 
 @pytest.fixture

@@ -201,7 +201,7 @@ def test_sessions_do_not_see_each_other(app, small):
 SHARED = {
     "release_tasks.py": {"_going", "_lock"},
     "tasks.py": {"_kept"},
-    "accounts.py": {"_ended", "_lock"},  # digests of logins that were logged out
+    "accounts.py": {"_ended"},  # digests of logins that were logged out
     "sessions.py": {  # numbers of sessions
         "_processors",
         "_place_numbers",

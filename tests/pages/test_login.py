@@ -35,7 +35,7 @@ def provider() -> Iterator[IdentityProvider]:
 def logged(monkeypatch) -> list[str]:
     """What the log says."""
     events: list[str] = []
-    monkeypatch.setattr(accounts, "_ended", {})
+    monkeypatch.setattr(accounts, "_ended", set())
     monkeypatch.setattr(accounts, "log_event", lambda event, **_: events.append(event))
     return events
 

@@ -165,6 +165,14 @@ def test_each_household_is_counted_once_in_its_area(kind, records, tmp_path):
         assert table.round().to_dict() == expected.reindex(table.index, fill_value=0).to_dict()
 
 
+@pytest.mark.parametrize("kind", ["frame", "duckdb"])
+def test_a_household_is_in_one_area_where_a_recode_has_moved_it(kind, tmp_path):
+    """Its town came to another county: one record has the old code and county, the other not."""
+    rows = {"hh": ["a", "a"], "region": ["1"] * 2, "county": ["S", "N"], "town": ["old", "N2"]}
+    towns = released_in_areas(pd.DataFrame(rows), kind, tmp_path).part("areas").table("town")
+    assert towns["value"].round().tolist() == [0, 1, 0]
+
+
 @pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("kind", "towns"),

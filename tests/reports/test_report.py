@@ -23,6 +23,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.readings import READINGS, SMOOTH_COVERAGE
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.variances import TableVariances
+from rpexplore.planning.pilot import pilot_plan, with_pilot
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.bundle import contents_of
@@ -131,7 +132,7 @@ def test_the_numbers_are_those_of_the_plan():
 
 def test_missed_targets_come_with_a_sufficient_budget():
     scenario = SCENARIOS["targets"]
-    plan = plan_of("targets")
+    plan = plan_of("up to")
     text = page_of("targets").text
     met = int(np.sum(plan.standard_errors <= plan.workload.targets))
     assert f"{met} of {len(plan.workload)} targets are met." in text
@@ -171,6 +172,19 @@ def test_readings_of_the_release_are_weighed_and_rehearsed():
     assert "intervals of the combined unbiased counts hold nearly" in text
     with pytest.raises(PlanError, match="The simulation is of another plan"):
         contents_of(plan_of("groups"), SCENARIOS["groups"], rehearsal)
+
+
+def test_a_pilot_is_told_and_that_its_cost_is_a_part_of_what_is_booked():
+    """The privacy beside it is that of the tables alone: the run was charged for the whole plan."""
+    whole = with_pilot(plan_of("up to"), "20%")
+    tables = whole.part("tables")
+    pilot = pilot_plan(tables, whole.sha256).alone
+    for plan, told in (
+        (tables, "A pilot measures the one-way"),
+        (pilot, "whose whole cost is boo"),
+    ):
+        assert told in str(report(plan))
+    assert "A pilot" not in str(report(plan_of("up to")))
 
 
 def test_without_targets_it_says_so():

@@ -1,6 +1,8 @@
 """The Excel workbook, read again by another library and compared with the folder it is made of."""
 
+import gc
 import io
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.publication import Publication, SmoothingGain
 from rpexplore.results.unbiased import Estimates
 from rpexplore.results.workbook import CONTENTS, check_size, workbook_bytes, write_workbook
+from rpexplore.results.workbook_file import WorkbookFile
 
 # What Excel takes for a formula, an escape or a reference, or forbids in the name of a sheet.
 HOSTILE = ("=1+1", "@SUM(A1)", "+1", "_x0041_", "a\nb", "'q'", "<b>&", " x ", "1e5", "{=A1}")
@@ -178,3 +181,16 @@ def test_what_a_workbook_cannot_hold_is_refused(released, tmp_path):
     with pytest.raises(ReleaseError, match="cannot hold 'xxx"):
         write_workbook(done, tmp_path / "x.xlsx")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger", "long"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_is_said_once(monkeypatch):
+    """Python would try again when it forgets a file that was not closed, and say so on its own."""
+    said = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    made = WorkbookFile(Path("/dev/full"), ["a"], [])
+    with pytest.raises(OSError, match="No space left"), made:
+        pass  # the rest of the file is written in the end
+    del made
+    gc.collect()
+    assert said == []

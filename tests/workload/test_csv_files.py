@@ -133,7 +133,7 @@ ONE = [*"100000"]
     ("text", "message"),
     [
         ("", "q.csv must have a header with the columns name, condition and target"),
-        ("age >= 20\n", "q.csv must have a header .* got 'age >= 20'"),
+        ("age >= 20\n", "q.csv must have a header .* got a first line of 1 cell with none"),
         ("condition\n", "q.csv has no counts"),
         ("name,condition\nall,\n", "q.csv, line 2: There is no condition; write total"),
         ("name,condition,note\n", "as well; remove it"),

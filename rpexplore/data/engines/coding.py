@@ -190,10 +190,13 @@ def as_text(column: Value) -> Value:
         return column.strftime("%Y-%m-%d")
     if kind.is_string():
         return column
-    if kind.is_integer() or kind.is_decimal() or kind.is_uuid() or kind.is_unknown():
+    # Bits are neither: 0101 may be a number, or what is the same with other zeros in front.
+    is_plain = kind.is_integer() or kind.is_decimal() or kind.is_uuid()
+    if is_plain or (kind.is_unknown() and str(kind.raw_type) not in ("BIT", "VARBIT")):
         return column.cast("string")
+    stated = kind.raw_type if kind.is_unknown() else kind
     raise DataError(
-        f"The column {column.get_name()!r} is of a kind ({kind}) that cannot be counted; make a "
+        f"The column {column.get_name()!r} is of a kind ({stated}) that cannot be counted; make a "
         "column of text, of numbers or of dates from it, in a view say."
     )
 

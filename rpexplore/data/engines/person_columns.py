@@ -20,12 +20,14 @@ from rpexplore.data.persons import (
     AROUND_UUID,
     AS_NUMBER,
     CANONICAL,
+    DASHES_OF_UUID,
     DIGITS_ID,
     EXACT_BELOW,
     NOBODY_ID,
     NOT_OF_UUID,
     PLAIN_ID,
     UNCLEAR_ID,
+    UNDASHED_LENGTH,
     UUID_ID,
     UUID_LENGTH,
     WHOLE_DECIMAL,
@@ -92,7 +94,9 @@ def person_columns(
         text = sql_text(text)
     # Form by form, as most ids need no more than one or two of the patterns; what is told fastest
     # comes first.
-    is_uuid = (text.length() == UUID_LENGTH) & text.re_search("[A-F]") & text.re_search(UUID_ID)
+    length = text.length()
+    is_uuid = ((length == UUID_LENGTH) & text.re_search("[A-F]")) | (length == UNDASHED_LENGTH)
+    is_uuid = is_uuid & text.re_search(UUID_ID)
     form = ibis.cases(
         (text.re_search(DIGITS_ID), 0), (is_uuid, 1), (text.re_search(PLAIN_ID), 2), else_=3
     )
@@ -109,11 +113,17 @@ def person_columns(
     unpadded = ibis.ifelse(unpadded == ibis.literal(""), ibis.literal("0"), unpadded)
     named = ibis.cases(
         (canonical.re_search(NOBODY_ID), ibis.null("string")),
-        (canonical.re_search(AROUND_UUID), canonical.lower().re_replace(NOT_OF_UUID, "")),
+        (
+            canonical.re_search(AROUND_UUID) & ~canonical.re_search(DIGITS_ID),
+            canonical.lower().re_replace(NOT_OF_UUID, "").re_replace(*DASHES_OF_UUID),
+        ),
         else_=_replaced(canonical, AS_NUMBER),
     )
     equal = ibis.cases(
-        (form == 0, unpadded), (form == 1, text.lower()), (form == 2, text), else_=named
+        (form == 0, unpadded),
+        (form == 1, text.lower().re_replace(*DASHES_OF_UUID)),
+        (form == 2, text),
+        else_=named,
     )
     table = computed_once(table.mutate(**{_EQUAL: hex_digits(equal, engine)}), engine)
     written = hex_digits(ibis.coalesce(table[_CANONICAL], table[_ID]), engine)

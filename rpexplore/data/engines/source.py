@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from rpexplore.common.files import listed_path
 from rpexplore.common.processes import Progress, no_progress
-from rpexplore.common.text import joined
+from rpexplore.common.text import joined, time_of_change
 from rpexplore.data.amounts import amount_ranges
 from rpexplore.data.areas import AreaCoder, AreaCuts, AreaShares, Work
 from rpexplore.data.blocks import maximal
@@ -139,7 +138,7 @@ class DatabaseSource:
         if self._file is not None:
             stat = self._file.stat()
             size = stat.st_size
-            modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
+            modified = time_of_change(stat.st_mtime).isoformat(timespec="seconds")
         return Fingerprint(size, modified, hashlib.sha256(json.dumps(seen).encode()).hexdigest())
 
     def remarks(self) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ import pyarrow.parquet
 
 from rpexplore.common.file_kinds import PACKAGES, PARQUET, DictionaryVariable
 from rpexplore.common.files import UTF8, file_identities, known_encoding, listed_path, machine_names
-from rpexplore.common.text import text_of_path
+from rpexplore.common.text import text_of_path, time_of_change
 from rpexplore.data.arrow_values import as_stored, as_written, refuse_odd_kind
 from rpexplore.data.coding import Declared
 from rpexplore.data.counting import BatchSource
@@ -374,7 +373,7 @@ class FileSource(BatchSource):
                 "are complete."
             )
         _, sizes, times, _, _ = zip(*seen, strict=True)
-        modified = datetime.fromtimestamp(max(times) / 1e9, UTC).isoformat(timespec="seconds")
+        modified = time_of_change(max(times) / 1e9).isoformat(timespec="seconds")
         encoding, layout = self._reading
         detail, lasting = (
             hashlib.sha256(json.dumps([files, encoding, layout]).encode()).hexdigest()

@@ -24,6 +24,7 @@ from rpexplore.common.file_kinds import (
 from rpexplore.common.files import HEAD
 from rpexplore.common.numbers import shown_few
 from rpexplore.common.processes import written_by_other_process
+from rpexplore.data.arrow_values import refuse_odd_kind
 from rpexplore.data.coding import Declared
 from rpexplore.data.files.statistics_ends import ends_as_stated
 from rpexplore.domain.codebook_formats import value_text
@@ -73,7 +74,8 @@ def statistics_batches(
     """Batches of the named columns, each with the share of the file read so far.
 
     Numbers come as numbers, user-defined missing values as they are, extended ones (.a) of columns
-    that have labels for some as texts; dates as 2026-11-24. What is missing or blank is null.
+    that have labels for some as texts; dates as 2026-11-24. What is missing or blank is null. Times
+    are refused by name, as in other sources.
 
     name: by which errors call the file; header: the names of all columns; encoding: as of
     `dictionary`
@@ -86,6 +88,8 @@ def statistics_batches(
     with written_by_other_process(_write_batches, *task, ended=ended) as output:
         try:
             with pa.ipc.open_stream(output) as reader:
+                for field in reader.schema:
+                    refuse_odd_kind(name, field.name, field)
                 while True:
                     batch, said = reader.read_next_batch_with_custom_metadata()
                     yield batch, float(said[_SHARE])
@@ -196,6 +200,8 @@ class _ToTheEnd:
 
 
 def _type(variable: DictionaryVariable) -> pa.DataType:
+    if variable.kind == "times":
+        return pa.duration("s")  # which is refused
     is_number = variable.kind not in ("text", "dates") and not _has_letters(variable)
     if not is_number:
         return pa.string()
@@ -216,6 +222,8 @@ def _decoded(column: Any, stored: StoredTexts) -> Any:
 
 
 def _array(column: Any, variable: DictionaryVariable, package: str) -> pa.Array:
+    if variable.kind == "times":
+        return pa.nulls(len(column), _type(variable))
     if variable.kind == "text":
         return pa.array(column.replace("", None), pa.string(), from_pandas=True)
     if _has_letters(variable):
