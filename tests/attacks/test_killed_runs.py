@@ -34,7 +34,7 @@ NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 NIGHTLY_ADAPTIVE = pytest.param("adaptive", marks=pytest.mark.nightly)  # longer than others
 
 
-@pytest.fixture(scope="module", params=["tables", "queries", "areas", "parts", NIGHTLY_ADAPTIVE])
+@pytest.fixture(scope="module", params=["parts", "tables", "queries", "areas", NIGHTLY_ADAPTIVE])
 def plan(request, tmp_path_factory) -> Path:
     """A plan file: of one part, or ("parts") of all but adaptive tables."""
     domain = rp.Domain.from_sizes({"age": 4, "sex": 2, "region": 3})

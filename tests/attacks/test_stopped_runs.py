@@ -66,7 +66,7 @@ def finish(plan: Path, data: Path, output: Path) -> str:
     return come
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_stopped_at_any_line_a_run_is_free_or_can_be_finished(plan, tmp_path):
     whole = records(tmp_path / "whole")
     n_lines = lines_of(plan, whole, whole.parent / "release")
@@ -80,7 +80,7 @@ def test_stopped_at_any_line_a_run_is_free_or_can_be_finished(plan, tmp_path):
     assert come & {"started", "drawn"}
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_a_full_disk_at_any_call_is_told_with_what_was_charged(plan, tmp_path):
     whole = records(tmp_path / "whole")
     _, n_calls = filled_at_call(None, plan, whole, whole.parent / "release")
@@ -167,7 +167,7 @@ def test_a_stop_when_the_folder_has_just_been_made_leaves_nothing(tmp_path, monk
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path, monkeypatch):
     """Where SQLite writes: the last page has room for the run and its end, for the run, or none."""
     data = records(tmp_path / "data")

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from tests.attacks import test_persons
 from tests.data.engines.people import DOMAIN, expected, people
 from tests.data.engines.servers import in_spark
 
+NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 TABLES = ((0, 1, 3), (1, 2), (3, 4))
 
 
@@ -204,14 +206,8 @@ def test_rules_for_persons_in_spark(spark, tmp_path):
                 source.count(DOMAIN, TABLES, person_rule=rule)
 
 
-@pytest.mark.by_day(2)
-@pytest.mark.parametrize(
-    ("ids", "expected"),
-    [
-        *test_persons.WAYS[4::10],
-        *(pytest.param(*way, marks=pytest.mark.nightly) for way in test_persons.WAYS[9::10]),
-    ],
-)
+# A way takes two seconds of processor time: `.ci/run` tries three, nights twenty.
+@pytest.mark.parametrize(("ids", "expected"), test_persons.WAYS[4 :: 5 if NIGHTLY else 40])
 def test_a_person_is_one_however_written_in_spark(ids, expected, spark, tmp_path):
     table = test_persons.records(pa.array(ids, pa.string()))
     test_persons.check(in_spark(spark, table, tmp_path), expected)

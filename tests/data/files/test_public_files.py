@@ -102,8 +102,14 @@ def workbook(**sheets: list[list[str]]) -> bytes:
 
 
 def test_spreadsheets_are_taken_if_all_sheets_are_codebooks(monkeypatch):
+    begun = []
+
+    def in_this_process(function, *arguments, ended):
+        begun.append(function)
+        return function(*arguments)
+
     # Another process takes 0.7 s to begin; the test below has one.
-    monkeypatch.setattr(offered, "in_other_process", lambda make, *args, **_: make(*args))
+    monkeypatch.setattr(offered, "in_other_process", in_this_process)
     values = [["attribute", "value", "label"], ["sex", "1", "men"], ["sex", "2", "women"]]
     one_attribute = [["Code", "Label"], ["1", "North"], ["2", "South"]]
     taken = recognise_public(workbook(codes=values, region=one_attribute), "c.xlsx")
@@ -113,6 +119,7 @@ def test_spreadsheets_are_taken_if_all_sheets_are_codebooks(monkeypatch):
         recognise_public(workbook(codes=values, people=[["age", "sex"], ["12", "1"]]), "c.xlsx")
     with pytest.raises(DomainError, match="no sheet with values of attributes"):
         recognise_public(workbook(codes=[["name", "label"], ["sex", "Sex"]]), "c.xlsx")
+    assert len(begun) == 3
 
 
 def test_spreadsheets_that_unpack_to_much_are_refused():
