@@ -40,6 +40,7 @@ from rpexplore.releases.adaptive_release import bound_sentence
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_cells import CsvWriter
+from rpexplore.results.estimates.area_counts import ROUNDED
 from rpexplore.results.formats.amount_texts import (
     amounts_in,
     label_of_amounts,
@@ -628,7 +629,7 @@ def label_in(language: Language, part: PartReader) -> str:
         return part.label
     method, base = part.manifest.get("method"), int(part.manifest.get("rounded", 0))
     if part.kind != "processed":  # whole counts of areas, and best guesses
-        method, base = "nonnegative", 1
+        method, base = "nonnegative", int(part.manifest.get(ROUNDED, 1))
     # Of areas this is a number of totals, and their label does not say them either.
     steps = ["known_met"] if isinstance(part.manifest.get("known_totals"), list) else []
     steps = [language.text(step) for step in [*steps, method] if step]
