@@ -278,6 +278,11 @@ class Export:
     def _distinct(self) -> str:
         return next((one.distinct for one in sources_of(self.results) if one.distinct), "")
 
+    @property
+    def privacy_unit(self) -> str:
+        """Whom the guarantee protects, in the language of the export."""
+        return self._spent.unit if self.language.is_english else self._unit_in(self.language)
+
     def _unit_in(self, language: Language) -> str:
         """The privacy unit in a language, of the usual kinds."""
         most, noun = self._spent.max_records_per_person, self._spent.unit_noun
