@@ -147,11 +147,10 @@ def postprocess(
             option="--best-guesses" if best_guesses else "--in-areas",
             best_guesses=best_guesses,
             nonnegative=nonnegative,
-            rounded=round_,
+            base=round_to or (1 if round_ else None),
             others={
                 "--smooth": smooth,
                 "--gap": gap,
-                "--round-to": round_to,
                 "--escape-formulas": escape_formulas,
                 "--file-per-table": file_per_table,
             },
@@ -301,13 +300,14 @@ def write_whole_counts(
     option: str,
     best_guesses: bool,
     nonnegative: bool,
-    rounded: bool,
+    base: int | None,
     others: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Write whole counts, or best guesses, of a release of areas: what there is for it.
 
-    option: that asks for it. others: further options -> what they were given as, all of which are
+    option: that asks for it. base: whose multiples counts are; None where nothing asks for whole
+    numbers. others: further options -> what they were given as, all of which are
     refused
     """
     from rpexplore.common.text import capitalised, plural
@@ -322,18 +322,27 @@ def write_whole_counts(
                 "--nonnegative --round and --best-guesses make; leave it out"
                 f"{' or leave --known-totals out' if totals is not None else ''}."
             )
-    if not (best_guesses or (nonnegative and rounded)):
+    if not (best_guesses or (nonnegative and base)):
         raise RpexploreError(
             "Of a release of tables in areas counts are made that are whole and never negative at "
-            "once; give --best-guesses, or --nonnegative --round."
+            "once; give --best-guesses, or --nonnegative --round (or --round-to N)."
+        )
+    if best_guesses and base not in (None, 1):
+        raise RpexploreError(
+            "Best guesses have errors by a model of single counts, so they are not rounded to "
+            f"multiples of {base}; give --nonnegative --round-to {base} without --best-guesses."
         )
     with progress("Reading the release") as on_progress:
         release = load_areas(folder, option)
         known: dict[AreaName, int] = {}
         if totals is not None:
             known |= totals_of_areas(release.tree, totals)
-        make = area_guesses if best_guesses else whole_area_counts
-        counts = make(release, out, totals=known, on_progress=on_progress)
+        if best_guesses:
+            counts = area_guesses(release, out, totals=known, on_progress=on_progress)
+        else:
+            counts = whole_area_counts(
+                release, out, totals=known, base=base or 1, on_progress=on_progress
+            )
     manifest = counts.manifest
     tables = {tuple(entry["attributes"]) for entry in manifest["files"] if "attributes" in entry}
     text = f"{capitalised(manifest['label'])}."

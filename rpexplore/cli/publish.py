@@ -84,8 +84,8 @@ PageLanguage = Annotated[
     Option(
         "--language",
         metavar="[en|de|fr|es]",
-        help="The language of all texts but those of the codebook, for html, crosstabs, px, sdmx "
-        "and jsonstat: English (else), German, French or Spanish.",
+        help="The language of all texts but those of the codebook, for html, crosstabs, px, sdmx, "
+        "jsonstat, csvw and quality: English (else), German, French or Spanish.",
     ),
 ]
 

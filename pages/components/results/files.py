@@ -131,8 +131,9 @@ def publishing(results: AnyResults, folder: Path) -> None:
             list(LANGUAGES) if is_translated else [ENGLISH.code],
             format_func=LANGUAGES.__getitem__,
             key="publish language" if is_translated else "publish in English",
-            help="The page for readers, crosstabs for Excel, PX, SDMX, JSON-stat and CSVW are in "
-            "other languages as well; names and labels of the codebook stay as they are.",
+            help="The page for readers, crosstabs for Excel, PX, SDMX, JSON-stat, CSVW and the "
+            "quality report are in other languages as well; names and labels of the codebook stay "
+            "as they are.",
         )
         fewer_than = st.number_input(
             "Print counts below this as “fewer than …”",

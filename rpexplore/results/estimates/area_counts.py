@@ -39,11 +39,17 @@ from rpexplore.releases.area_files import (
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.manifest import CheckedFolder, file_entry, now, save_manifest
+from rpexplore.releases.manifest import (
+    CheckedFolder,
+    file_entry,
+    now,
+    read_manifest,
+    save_manifest,
+)
 from rpexplore.releases.table_cells import write_rows
 from rpexplore.results.estimates.area_cells import AreaCells, PartCells, cells_of, exact_numbers
 from rpexplore.results.estimates.area_guesses import BestGuesses, find_spreads, tables_with_errors
-from rpexplore.results.estimates.whole_areas import WholeCounts, known_totals
+from rpexplore.results.estimates.whole_areas import UNKNOWN, WholeCounts, known_totals
 from rpexplore.results.measurement_source import SPENT, facts_of_sources, guarantee, sources_of
 from rpexplore.results.processed_tables import (
     load_checked,
@@ -62,6 +68,8 @@ GUESSES_LABEL = (
     "best guesses, whole, nonnegative and consistent; biased; model_error if the model holds; "
     "intervals are those of the unbiased answers"
 )
+ROUNDED = "rounded"
+"""In manifests: the number to whose multiples counts were rounded; not there for whole numbers."""
 _CELLS = "cells"
 _CELLS_SCHEMA = pa.schema([(name, pa.int32()) for name in ("area", "cell", "value")])
 _NOUN = "whole counts of areas"
@@ -82,9 +90,13 @@ class AreaCounts:
 
         def facts_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
             label, _ = said_in_files(folder, manifest)
-            return {"label": label, "known_totals": int(manifest["known_totals"])}
+            facts = {"label": label, "known_totals": int(manifest["known_totals"])}
+            if ROUNDED in manifest:
+                facts[ROUNDED] = int(manifest[ROUNDED])
+            return facts
 
-        return cls(folder, load_checked(folder, KIND, _NOUN, _FACTS, facts_of))
+        facts = (*_FACTS, *({ROUNDED} & read_manifest(folder).keys()))
+        return cls(folder, load_checked(folder, KIND, _NOUN, facts, facts_of))
 
     @cached_property
     def checked(self) -> CheckedFolder:
@@ -153,6 +165,7 @@ def whole_area_counts(
     output: str | Path,
     *,
     totals: Mapping[AreaName, int] | None = None,
+    base: int = 1,
     on_progress: Progress = no_progress,
 ) -> AreaCounts:
     """Counts in whole numbers that are never negative and agree; costs no privacy. Biased.
@@ -167,17 +180,18 @@ def whole_area_counts(
         totals: Areas, each by its number or its codes from below the top, and their totals, which
             are met. **They are not protected**: give only what is publicly known. Of all areas from
             the top down to a level, or of all parts of some areas.
+        base: The number whose multiples all counts are, such as 3, 5 or 10; 1 for whole numbers.
 
     Returns:
         The counts that were written.
 
     Raises:
-        ReleaseError: If some area has no answer to its total, if there are too many cells, if
-            totals do not add up or the codebook leaves no record possible, or if nothing can be
-            written.
+        ReleaseError: If a known or exact total is no multiple of the base; if some area has no
+            answer to its total, if there are too many cells, if totals do not add up or the
+            codebook leaves no record possible, or if nothing can be written.
         DomainError: For the codes of no area.
     """
-    return _write(release, output, totals or {}, on_progress, as_guesses=False)
+    return _write(release, output, totals or {}, on_progress, as_guesses=False, base=base)
 
 
 def area_guesses(
@@ -215,8 +229,13 @@ def _write(
     on_progress: Progress,
     *,
     as_guesses: bool,
+    base: int = 1,
 ) -> AreaCounts:
     """Whole counts, or best guesses, in a new folder."""
+    if isinstance(base, bool) or not isinstance(base, int) or base < 1:
+        raise ReleaseError(
+            f"The base of rounding must be a whole number of 1 or more, got {base!r}."
+        )
     in_areas: TablesInAreas = release.area_tables()
     output, plan = Path(output), in_areas.plan
     tree = plan.workload.tree
@@ -233,6 +252,9 @@ def _write(
             )
     all_totals, sources = known_totals(tree, exact | numbers), sources_of(in_areas)
     last, label = len(cells.attributes) - 1, GUESSES_LABEL if as_guesses else LABEL
+    if base > 1:
+        label = LABEL.replace("whole", f"multiples of {base}", 1)
+        all_totals = _in_units(tree, all_totals, base, keeps_exact=bool(cells.exact))
     tables = tables_with_errors(plan, cells)
 
     def guesses_of(
@@ -249,9 +271,11 @@ def _write(
         def counts_of(unbiased: PartCells) -> WholeCounts:
             if as_guesses:
                 return guesses_of(unbiased, spreads, {})
-            return WholeCounts(tree, cells, unbiased, all_totals)
+            return WholeCounts(
+                tree, cells, lambda level, areas: unbiased(level, areas) / base, all_totals
+            )
 
-        writer = _Writer(in_areas, cells, label, folder)
+        writer = _Writer(in_areas, cells, label, folder, base)
         above = counts_of(PartCells(cells, answers.of_top, 0))
         errors = above.top_errors if isinstance(above, BestGuesses) else None
         top = _by_level(above, 0, slice(0, 1), above.of_top(), errors, min(parts.level, last))
@@ -277,6 +301,7 @@ def _write(
             "area_counts.md.j2",
             label=label,
             are_guesses=as_guesses,
+            base=base,
             guarantee=guarantee(sources),
             levels=tree.levels,
             n_totals=len(numbers),
@@ -289,11 +314,28 @@ def _write(
             "label": label,
             "guarantee": guarantee(sources),
             "known_totals": len(numbers),
+            **({ROUNDED: base} if base > 1 else {}),
             **facts_of_sources(sources),
         }
         manifest = save_manifest(folder, KIND, facts, [*entries, file_entry(folder, "README.md")])
     on_progress("Finished", 1.0)
     return AreaCounts(output, MappingProxyType(manifest))
+
+
+def _in_units(tree: AreaTree, totals: np.ndarray, base: int, *, keeps_exact: bool) -> np.ndarray:
+    """Totals of `known_totals` over a base; raises `ReleaseError` for one that is no multiple."""
+    if keeps_exact:
+        raise ReleaseError(
+            f"The release has exact totals, which multiples of {base} would not keep; round to "
+            "whole numbers."
+        )
+    for area in np.flatnonzero((totals != UNKNOWN) & (totals % base != 0)).tolist():
+        raise ReleaseError(
+            f"The known total of the area {' > '.join(tree.path(area)) or tree.levels[0]} is "
+            f"{totals[area]:,}, which is no multiple of {base}; leave it out, or round to whole "
+            "numbers."
+        )
+    return np.where(totals == UNKNOWN, UNKNOWN, totals // base)
 
 
 def _by_level(
@@ -327,6 +369,7 @@ class _Writer:
     cells: AreaCells
     label: str
     folder: Path
+    base: int = 1
 
     def part(
         self,
@@ -345,7 +388,8 @@ class _Writer:
             within = np.isin(plan.workload.kinds[areas], kinds)
             attributes = plan.workload.tables.attribute_indices(table)
             counts, squared = found[level]
-            figures = {PROCESSED_VALUE: self.cells.margin_on(counts[within], level, attributes)}
+            margin = self.cells.margin_on(counts[within], level, attributes)
+            figures = {PROCESSED_VALUE: self.base * margin}
             if squared is not None and isinstance(whole, BestGuesses):
                 own = tuple(index for index in attributes if self.cells.sizes[index] > 1)
                 columns = next(here for each, _, here in whole.columns(level) if each == own)

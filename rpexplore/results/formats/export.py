@@ -40,6 +40,7 @@ from rpexplore.releases.adaptive_release import bound_sentence
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_cells import CsvWriter
+from rpexplore.results.estimates.area_counts import ROUNDED
 from rpexplore.results.formats.amount_texts import (
     amounts_in,
     label_of_amounts,
@@ -276,6 +277,11 @@ class Export:
     @property
     def _distinct(self) -> str:
         return next((one.distinct for one in sources_of(self.results) if one.distinct), "")
+
+    @property
+    def privacy_unit(self) -> str:
+        """Whom the guarantee protects, in the language of the export."""
+        return self._spent.unit if self.language.is_english else self._unit_in(self.language)
 
     def _unit_in(self, language: Language) -> str:
         """The privacy unit in a language, of the usual kinds."""
@@ -628,7 +634,7 @@ def label_in(language: Language, part: PartReader) -> str:
         return part.label
     method, base = part.manifest.get("method"), int(part.manifest.get("rounded", 0))
     if part.kind != "processed":  # whole counts of areas, and best guesses
-        method, base = "nonnegative", 1
+        method, base = "nonnegative", int(part.manifest.get(ROUNDED, 1))
     # Of areas this is a number of totals, and their label does not say them either.
     steps = ["known_met"] if isinstance(part.manifest.get("known_totals"), list) else []
     steps = [language.text(step) for step in [*steps, method] if step]

@@ -71,6 +71,31 @@ def test_counts_are_whole_and_add_up_beside_the_unbiased_ones(released, tmp_path
 
 
 @pytest.mark.by_day(1)
+@pytest.mark.parametrize("base", [3, pytest.param(10, marks=pytest.mark.nightly)])
+def test_multiples_of_a_base_add_up_over_areas_and_tables(released, tmp_path, base):
+    plan = PLANS["the same"]
+    release = released(plan)
+    counts = rp.whole_area_counts(release, tmp_path / "counts", base=base)
+    assert counts.label.startswith(f"multiples of {base}, nonnegative")
+    cells = cells_of_areas(AreaCounts.load(tmp_path / "counts"), plan)
+    totals = {}
+    for of_areas in cells.values():
+        for area, own in of_areas.items():
+            assert min(own) >= 0
+            assert not np.any(np.array(own) % base)
+            assert totals.setdefault(area, sum(own)) == sum(own)
+    for area, total in totals.items():
+        parts = [totals[part] for part in np.flatnonzero(TREE.parents == area) if part in totals]
+        assert not parts or sum(parts) == total
+    noisy = cells_of_areas(release, plan)
+    of_top = next(own[0] for own in noisy.values() if 0 in own)
+    assert abs(totals[0] - sum(of_top)) <= base / 2 + 1e-9  # the nearest multiple
+    with pytest.raises(ReleaseError, match="no multiple of 7"):
+        rp.whole_area_counts(release, tmp_path / "no", totals={0: 20}, base=7)
+    with pytest.raises(ReleaseError, match="must be a whole number of 1 or more, got 0"):
+        rp.whole_area_counts(release, tmp_path / "no", base=0)
+
+
 def test_known_totals_and_impossible_combinations_are_met(released, tmp_path):
     stated = rp.Domain(OTHERS.attributes, impossible=({"sex": "0", "age": "1"},))
     both = rp.Workload.of(stated, [("sex", "age"), ("sex",)])

@@ -20,11 +20,14 @@ from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.languages import LANGUAGES, Language, Sentence, texts_of
 from rpexplore.results.formats.publishing import FORMATS, publish
+from rpexplore.results.formats.writers.quality import CONCEPTS, concepts_in
 from rpexplore.workload.bases import Hierarchy, Prefix, Ranges, Windows
 from rpexplore.workload.table_text import query_matrix
 from tests.results.formats.conftest import IMPRINT
 
 TRANSLATED = [name for name, one in FORMATS.items() if one.said_in]
+# What only people know, and the codebook: it stays as it is.
+OWN = ("Body height", "women, tall", '"all"', "`own counts`")
 # Words of every English sentence, and of no other language here.
 ENGLISH = re.compile(r"\b(?:the|of|and|with|is|are|by|above|counts?|records?|figures|or|to)\b")
 
@@ -38,6 +41,31 @@ def test_every_language_has_every_text_with_the_same_placeholders():
         named = [sorted(name for _, name, *_ in Formatter().parse(one) if name) for one in texts]
         assert named == [named[0]] * len(LANGUAGES), key
         assert not any(map(ENGLISH.search, texts[1:])), key
+
+
+def test_every_language_has_every_heading_of_the_quality_report():
+    for code in LANGUAGES:
+        own = concepts_in(Language(code))
+        assert [one.number for one in own] == [one.number for one in CONCEPTS]
+        for concept, english in zip(own, CONCEPTS, strict=True):
+            assert concept.id == english.id
+            assert concept.name
+            assert bool(concept.wanted) == bool(english.wanted)
+            assert code == "en" or not ENGLISH.search(f"{concept.name} {concept.wanted}")
+
+
+def test_the_quality_report_has_the_same_figures_in_every_language(german, exports):
+    own, english = (
+        json.loads((folder / "quality.json").read_text("utf-8"))
+        for folder in (german("released"), exports["released"].folder)
+    )
+    for table in (*own["tables"], *english["tables"]):
+        del table["title"]
+    assert own["tables"] == english["tables"]
+    text = (german("released") / "quality.md").read_text("utf-8")
+    assert "## S.13 Genauigkeit und Zuverlässigkeit" in text
+    assert "*Vom Produzenten einzutragen: der Name.*" in text
+    assert "A (CV bis 5 %), B (CV bis 10 %)" in text
 
 
 def test_numbers_are_written_as_in_the_language():
@@ -131,8 +159,12 @@ def test_nothing_is_left_in_english(german, kinds):
             for name in rows.columns[rows.columns.str.endswith(("_label", "note"))]:
                 texts += rows[name].unique().tolist()
         texts.append((folder / "README.md").read_text("utf-8"))
+        texts.append((folder / "quality.md").read_text("utf-8"))
+        quality = json.loads((folder / "quality.json").read_text("utf-8"))
+        for concept in quality["attributes"]:
+            texts += [concept["name"], concept["value"] or "", concept.get("to_be_filled", "")]
         for text in texts:
-            for own in (*vars(IMPRINT).values(), "Body height", "women, tall", '"all"'):
+            for own in (*vars(IMPRINT).values(), *OWN):
                 text = text.replace(own, "") if own else text
             assert not (left := ENGLISH.search(text)), text[left.start() - 60 : left.end() + 60]
 

@@ -3,28 +3,30 @@
 The Single Integrated Metadata Structure of the European Statistical System, of which ESMS and ESQRS
 are parts (https://ec.europa.eu/eurostat/web/metadata/reference-metadata-reporting-standards). What
 a release knows is filled in; what only its producer knows is marked as such, and nothing is
-guessed. Concepts have the identifiers that files by the SDMX structure of ESMS have.
+guessed. Concepts have the identifiers that files by the SDMX structure of ESMS have; in other
+languages than English their names are translations, in `texts/concepts.json`.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpexplore.common.text import capitalised, describe_share, plural, rounded
+from rpexplore.common.text import capitalised, describe_share
 from rpexplore.domain.readings import FLAGS, coefficients_of_variation, quality_flags
 from rpexplore.domain.result_schema import Schema
 from rpexplore.privacy.budget import ADD_REMOVE
-from rpexplore.results.formats.export import Export, ExportedTable, Format
-from rpexplore.results.known_totals import known_sentence
+from rpexplore.results.formats.export import Export, ExportedTable, Format, label_in
+from rpexplore.results.formats.languages import ENGLISH, Language
 from rpexplore.results.measurement_source import sources_of
 from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.unbiased import Estimates
 
 REPORT, FACTS = "quality.md", "quality.json"
-TO_BE_FILLED = "To be filled by the producer: "
 _MOST_ROWS = 500  # tables in the report; the file for programs has all
 
 
@@ -132,17 +134,18 @@ CONCEPTS = tuple(
 
 def write_quality(export: Export, folder: Path) -> None:
     """Write the report, for people and for programs."""
+    text = export.language.text
     tables = [_facts_of(export, table) for table in export.tables]
     known = dict(_known(export, tables))
-    lines = [f"# Quality report: {export.title}", "", _PREFACE, ""]
+    lines = [f"# {text('q_title', title=export.title)}", "", text("q_preface"), ""]
     attributes = []
-    for number, name, id, wanted in CONCEPTS:
-        filled = known.get(number, "")
-        missing = f"{TO_BE_FILLED}{wanted}." if wanted and number not in _COMPLETE else ""
+    for number, name, id, wanted in concepts_in(export.language):
+        filled, is_asked = known.get(number, ""), bool(wanted) and number not in _COMPLETE
+        missing = f"*{text('q_to_be_filled', wanted=wanted)}*" if is_asked else ""
         level = "#" * (2 + number.count("."))
         lines += [f"{level} S.{number} {name}", ""]
-        for text in filter(None, [filled, f"*{missing}*" if missing else ""]):
-            lines += [text, ""]
+        for paragraph in filter(None, [filled, missing]):
+            lines += [paragraph, ""]
         attributes.append(
             {"number": f"S.{number}", "id": id, "name": name, "value": filled or None}
             | ({"to_be_filled": wanted} if missing else {})
@@ -155,131 +158,134 @@ def write_quality(export: Export, folder: Path) -> None:
         "attributes": attributes,
         "tables": tables,
     }
-    text = json.dumps(facts, ensure_ascii=False, indent=1)
-    (folder / FACTS).write_text(f"{text}\n", encoding="utf-8", newline="\n")
+    content = json.dumps(facts, ensure_ascii=False, indent=1)
+    (folder / FACTS).write_text(f"{content}\n", encoding="utf-8", newline="\n")
 
 
-_PREFACE = (
-    "By the headings of the Single Integrated Metadata Structure (SIMS 2.0) of the European "
-    "Statistical System, which those of ESMS and ESQRS are among. What the files of the release "
-    "tell is filled in. What only the producer of the statistics knows is marked."
-)
+def concepts_in(language: Language) -> Sequence[Concept]:
+    """The headings with their names, and what is asked for, in a language."""
+    if language.is_english:
+        return CONCEPTS
+    own = _translated()[language.code]
+    return [Concept(one.number, own[one.number][0], one.id, own[one.number][1]) for one in CONCEPTS]
+
+
+@cache
+def _translated() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Language -> number of a concept -> its name, and what is asked for."""
+    file = resources.files("rpexplore.results.formats") / "texts" / "concepts.json"
+    return json.loads(file.read_text("utf-8"))
+
+
 # Where nothing but what a release knows is asked for.
 _COMPLETE = {"2.3", "4", "7.2", "15.4"}
 
 
 def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """What the release knows, by the numbers of concepts, as Markdown."""
-    imprint, sources = export.imprint, sources_of(export.results)
+    imprint, sources, text = export.imprint, sources_of(export.results), export.language.text
     titles = [title for title in map(export.title_of, export.tables) if title]
     if imprint.publisher:
         yield "1.1", f"{imprint.publisher}."
-    yield "2.3", f"{export.created} (when the figures were finished)."
-    yield "3.1", f"{export.kind}\n\n{_listed(titles)}"
-    yield "3.2", _listed(
-        [title if title == name else f"{title} ({name})"
-         for name, title in export.attribute_titles.items()]
-    )  # fmt: skip
-    universes = sorted({source.universe for source in sources} - {""})
-    if universes:
-        yield "3.6", f"Records with {' or '.join(universes)}."
-    yield "4", f"{capitalised(export.records)}, unless a table says another unit."
+    yield "2.3", text("q_finished", created=export.created)
+    yield "3.1", f"{export.kind}\n\n{_listed(export, titles)}"
+    names = [
+        title if title == name else f"{title} ({export.head(name)})"
+        for name, title in ((name, export.head(title))
+                            for name, title in export.attribute_titles.items())
+    ]  # fmt: skip
+    yield "3.2", _listed(export, names)
+    if universes := sorted({source.universe for source in sources} - {""}):
+        yield "3.6", text("q_population", conditions="; ".join(universes))
+    yield "4", text("q_unit", noun=capitalised(export.records))
     if imprint.period:
         yield "5", f"{imprint.period}."
+    privacy = export.privacy
+    # The exact number, with a decimal point in every language.
+    rho = f"ρ = {privacy['rho']}"
     yield (
         "7.1",
-        (
-            f"A formal guarantee of {export.privacy['definition']}, for "
-            f"{export.privacy['privacy_unit']}: ρ = {export.privacy['rho']}"
-            f"{'' if export.privacy['rho_is_known'] else ' at least'}."
+        text(
+            "q_formal",
+            definition=text("q_definition"),
+            unit=export.privacy_unit,
+            rho=rho if privacy["rho_is_known"] else text("q_at_least", rho=rho),
         ),
     )
     yield "7.2", _treatment(export)
     if imprint.license:
-        yield "8.3", f"Licence: <{imprint.license}>."
-    yield "10.6", "docs/mathematics.md of rpexplore has the derivations of all errors."
-    yield "13.1", _overall(tables)
-    yield (
-        "13.2",
-        (
-            "The standard errors in the tables are of the noise that was added for "
-            "confidentiality, and hold no sampling error."
-        ),
-    )
+        yield "8.3", text("q_licence", address=imprint.license)
+    yield "10.6", text("q_methodology")
+    yield "13.1", _overall(export, tables)
+    yield "13.2", text("q_sampling")
     if any(part.is_smooth for part in export.results.readers):
-        yield (
-            "13.3.5",
-            "Smooth figures rest on a model; `model_error` is their error by that model.",
-        )
+        yield "13.3.5", text("q_model")
     for part in export.results.readers:
         known = part.known_tables if isinstance(part, Estimates) else ()
         if isinstance(part, ProcessedTables):
             known = part.known_totals
         if known:
-            yield "15.3", known_sentence(known)
+            totals = [" × ".join(names) or text("q_all_records") for names in known]
+            yield "15.3", text("q_known", totals=export.language.joined(totals))
     yield "15.4", _coherence(export)
-    yield (
-        "17.1",
-        (
-            "Noise is drawn once: figures of the same release do not change. A release of changed "
-            "records is a new one, with noise of its own, and its privacy cost adds up."
-        ),
-    )
+    yield "17.1", text("q_revision")
     yield "18.5", _compilation(export)
 
 
 def _treatment(export: Export) -> str:
-    sources = sources_of(export.results)
+    sources, text = sources_of(export.results), export.language.text
+    is_gaussian = all(one.is_release for one in sources)
     parts = [
-        "Random noise was added to what was counted"
-        + (", by the discrete Gaussian mechanism" if all(one.is_release for one in sources) else "")
-        + "; no cell was suppressed for confidentiality.",
+        text("q_gaussian_noise" if is_gaussian else "q_noise"),
         *export.noise_sentences,
         export.guarantee,
     ]
-    rules = sorted({one.person_rule for one in sources} - {""})
-    parts += [f"Records of one person: {rule}." for rule in rules]
+    for rule in sorted({one.person_rule for one in sources} - {""}):
+        # Which is a sentence in English.
+        said = rule if export.language.is_english else "records_per_person"
+        parts.append(text("q_person_rule", rule=said))
     if any(one.neighbours != ADD_REMOVE for one in sources):
-        parts.append("The number of records is public, and exact.")
+        parts.append(text("q_number_public"))
     for one in sources:
-        parts += [f"The totals of {' × '.join(names)} are exact." for names in one.exact]
+        parts += [text("q_exact", totals=" × ".join(names)) for names in one.exact]
     return "\n\n".join(dict.fromkeys(parts))
 
 
-def _overall(tables: Sequence[Mapping[str, Any]]) -> str:
+def _overall(export: Export, tables: Sequence[Mapping[str, Any]]) -> str:
     """Errors of each table: standard errors, CV and grades."""
-    heads = ["table", "cells", "standard error, median", "largest", "CV, lower quartile", "median",
-             "upper quartile", *_GRADES]  # fmt: skip
+    language = export.language
+    grades = [*(letter for letter, _ in FLAGS), "E"]
+    heads = [*language.text("q_heads").split("|"), *grades]
     lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     for facts in tables[:_MOST_ROWS]:
         numbers = [*facts["standard_error"].values(), *facts["cv_quartiles"]]
-        shares = facts["share_of_cells_by_grade"] or dict.fromkeys(_GRADES)
+        shares = facts["share_of_cells_by_grade"] or dict.fromkeys(grades)
         cells = [
             facts["title"].replace("|", "\\|"),
-            f"{facts['cells']:,}",
-            *("–" if number is None else rounded(number) for number in numbers),
-            *("–" if share is None else describe_share(share) for share in shares.values()),
+            language.number(f"{facts['cells']:,}"),
+            *("–" if number is None else language.rounded(number) for number in numbers),
+            *("–" if share is None else _share_in(language, share) for share in shares.values()),
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    text = (
-        "The coefficient of variation (CV) is the standard error over the size of the released "
-        "figure, and not of the true one, which nobody may know. The last columns are the shares "
-        f"of cells by quality grade: {', '.join(map(' '.join, _GRADES.items()))}."
-    )
+    named = [
+        language.text("q_grade", letter=letter, limit=_share_in(language, limit))
+        for letter, limit in FLAGS
+    ]
+    named.append(language.text("q_grade_above", letter="E"))
+    said = [language.text("q_cv", grades=", ".join(named))]
     if any(facts["errors_are_of_unbiased_figures"] for facts in tables):
-        text += (
-            " Errors are those of the unbiased figures beside the processed ones, whose errors "
-            "nobody knows."
-        )
+        said.append(language.text("q_of_unbiased"))
     if len(tables) > _MOST_ROWS:
-        lines += ["", f"`{FACTS}` has all {len(tables):,} tables."]
-    return f"{text}\n\n" + "\n".join(lines)
+        lines += ["", language.text("q_all_tables", file=FACTS, n=len(tables))]
+    return f"{' '.join(said)}\n\n" + "\n".join(lines)
 
 
-_GRADES: Mapping[str, str] = {
-    **{letter: f"(CV up to {describe_share(limit)})" for letter, limit in FLAGS},
-    "E": "(above)",
-}
+def _share_in(language: Language, share: float) -> str:
+    """ "24 %", in the signs of the language."""
+    number, over = describe_share(share), "over "
+    if number.startswith(over):
+        return language.text("q_share_above", share=language.number(number.removeprefix(over)))
+    return language.number(number)
 
 
 def _facts_of(export: Export, table: ExportedTable) -> dict[str, Any]:
@@ -305,42 +311,42 @@ def _facts_of(export: Export, table: ExportedTable) -> dict[str, Any]:
         },
         "cv_quartiles": finite or [None] * 3,
         "share_of_cells_by_grade": {
-            letter: float(np.mean(flags == letter)) for letter in _GRADES
+            letter: float(np.mean(flags == letter)) for letter in (*(one for one, _ in FLAGS), "E")
         } if cvs.size else None,
     }  # fmt: skip
 
 
 def _coherence(export: Export) -> str:
-    biased = [part for part in export.results.readers if part.is_biased]
-    text = export.adding_up
-    for part in biased:
-        text += f" {capitalised(part.label)}."
-    return text
+    labels = [label_in(export.language, part) for part in export.results.readers if part.is_biased]
+    return " ".join([export.adding_up, *(f"{capitalised(label)}." for label in labels)])
 
 
 def _compilation(export: Export) -> str:
     """How figures were made, and of what."""
-    sources = sources_of(export.results)
-    parts = [f"{export.privacy['label']}. Made of {plural(len(sources), 'release')}:"]
+    sources, text = sources_of(export.results), export.language.text
+    label = export.privacy["label"] if export.language.is_english else export.figures
+    key = "q_made_of_one" if len(sources) == 1 else "q_made_of"
+    parts = []
     for one in sources:
         said = [f"`{one.name}`"]
-        said += [f"values outside the codebook of {name} count as {value}"
-                 for name, value in one.unknown_values.items()]  # fmt: skip
-        said += [f"missing values of {name} count as {value}"
-                 for name, value in one.missing_values.items()]  # fmt: skip
+        for name, value in one.unknown_values.items():
+            said.append(text("q_unknown", name=name, value=value))
+        for name, value in one.missing_values.items():
+            said.append(text("q_missing", name=name, value=value))
         parts.append(f"- {'; '.join(said)}")
-    return f"{parts[0]}\n\n" + "\n".join(parts[1:])
+    return f"{text(key, label=label, n=len(sources))}\n\n" + "\n".join(parts)
 
 
-def _listed(texts: list[str]) -> str:
+def _listed(export: Export, texts: list[str]) -> str:
     shown = [f"- {text}" for text in texts[:50]]
     if len(texts) > 50:
-        shown.append(f"- and {len(texts) - 50:,} more")
+        shown.append(f"- {export.language.text('q_more', n=len(texts) - 50)}")
     return "\n".join(shown)
 
 
 FORMAT = Format(
     "Quality report (SIMS)",
-    f"`{REPORT}` is a quality report by the headings of SIMS 2.0, `{FACTS}` the same for programs",
+    ENGLISH.text("files_quality"),
     write_quality,
+    said_in="files_quality",
 )
