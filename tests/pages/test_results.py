@@ -30,6 +30,7 @@ from rpexplore.results.combination import load_combined
 from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.publication import Publication, SmoothingGain
+from rpexplore.results.results import load_results
 from rpexplore.results.synthetic import questions
 from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.workload.query_definitions import stated_from_text
@@ -504,6 +505,26 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     assert not session.warning
     field = next(box for box in session.text_input if "processed into" in (box.key or ""))
     assert field.value == f"{output}-2"
+
+
+def test_known_totals_of_a_file_are_met(app, released, tmp_path):
+    source = shutil.copytree(released["all"], tmp_path / "source")
+    session = opened(app, source)
+    box = session.file_uploader(key="file of known totals of tables")
+    box.upload("known.csv", b"sex,total\nf,2000\nm,200\nx,1\n").run()
+    assert "'sex' has no value 'x' in the codebook" in plain(session.texts("error"))
+    box = session.file_uploader(key="file of known totals of tables")
+    box.upload("known.csv", b"sex,total\nf,2000\nm,200\n").run()
+    assert "standard errors apart, which noise does not explain" in plain(session.texts("warning"))
+    box = session.file_uploader(key="file of known totals of tables")
+    box.upload("known.csv", b"sex,total\nf,200\nm,200\n").run()
+    assert "publicly known totals of sex are met" in plain(session.texts("caption"))
+    session.press("Make the processed tables")
+    opened_when_made(session)
+    assert session.success, plain(session.texts("error"))
+    cells = load_results(tmp_path / "source-processed").table("sex")
+    assert cells["value"].tolist() == [200, 200]
+    assert cells["standard_error"].tolist() == [0, 0]
 
 
 @pytest.mark.nightly

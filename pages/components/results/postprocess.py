@@ -17,7 +17,7 @@ from pages.components.shared.files import (
     paths_choice,
     released_folders,
 )
-from pages.components.shared.session import escaped, kept, say, show_messages
+from pages.components.shared.session import attempt, escaped, kept, say, show_messages
 from rpexplore.analysis import released_cells as analysis
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.processes import Progress
@@ -37,6 +37,13 @@ from rpexplore.results.duration import (
     writing_seconds,
 )
 from rpexplore.results.estimates.shrinkage import BY_SIZE
+from rpexplore.results.known_release import KnownRelease
+from rpexplore.results.known_totals import (
+    far_from_measured,
+    known_sentence,
+    known_totals_from_csv,
+    with_known_totals,
+)
 from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import Method, ProcessedTables
 from rpexplore.results.results import load_any_results
@@ -123,16 +130,42 @@ def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> N
         f"{agree} Most counts change by less than 1. Biased: small counts may go to 0 together."
     )
 
+    file = st.file_uploader(
+        "Totals that are publicly known, to be met (optional)",
+        type=["csv"],
+        key="file of known totals of tables",
+        help="A column total, and a column for each attribute that totals are by (age@adult for a "
+        "level), empty in rows of all its values. They are not protected: give only what is "
+        "public.",
+    )
+    known = None
+    if file is not None:
+        known = attempt(lambda: kept(_with_totals, source, file.name, file.getvalue()))
+        if known is None:
+            return
+        st.caption(escaped(known_sentence(known.known_tables)))
+        if doubt := kept(far_from_measured, source, known):
+            st.warning(escaped(doubt))
+
     def work(on_progress: Progress, output: Path) -> None:
-        postprocess(source, output, method=method, rounded=whole, on_progress=on_progress)
+        if isinstance(known, Estimates) and method is None and not whole:
+            write_combined(known, output, on_progress=on_progress)
+            return
+        postprocess(known or source, output, method=method, rounded=whole, on_progress=on_progress)
 
     output = new_folder_input("Folder for the processed tables", field, Path(f"{folder}-processed"))
-    is_chosen = method is not None or whole
+    is_chosen = method is not None or whole or known is not None
     if is_chosen:
         told_beforehand(kept(_SECONDS[method], source))
     else:
         st.caption("Unbiased counts are those of the release; choose others, or whole numbers.")
     work_button("Make the processed tables", work, output if is_chosen else None, field)
+
+
+def _with_totals(
+    source: TableRelease | Estimates, name: str, content: bytes
+) -> Estimates | KnownRelease:
+    return with_known_totals(source, known_totals_from_csv(source, name, content))
 
 
 def _combining(whole: PartReader, folder: Path) -> None:
