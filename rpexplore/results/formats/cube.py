@@ -7,8 +7,10 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.domain.ordered_values import Dates
+from rpexplore.domain.result_schema import Schema
 from rpexplore.results.formats.export import Export, ExportedTable
 from rpexplore.results.formats.export_columns import Column
+from rpexplore.results.formats.export_figures import NUMBER, units_of
 
 Value: TypeAlias = tuple[str, str]
 """Code and label."""
@@ -20,6 +22,18 @@ def is_time(export: Export, attribute: str) -> bool:
     if domain is None or attribute not in domain.names:
         return attribute == export.imprint.time
     return attribute == export.imprint.time or isinstance(domain[attribute].values, Dates)
+
+
+def units_of_columns(export: Export, table: ExportedTable, rows: pa.Table) -> dict[str, str]:
+    """What the unit of each column is called: of figures in several units, all of these."""
+    places, units = units_of(export, table, rows)
+    used = [export.unit_of(units[place]) for place in dict.fromkeys(places.tolist())]
+    return {
+        column.name: " / ".join(used)
+        if len(used) > 1 and column.unit in ("", NUMBER)
+        else export.unit_of(column.unit)
+        for column in Schema.of(rows).columns
+    }
 
 
 def cube_of(

@@ -106,3 +106,16 @@ def test_the_period_is_that_of_figures_of_all_times_together(tmp_path):
     assert of_sex["REFPERIOD(value)"] == ["2027"]
     assert "REFPERIOD(value)" not in of_year
     assert of_year["TIMEVAL(year)"] == ["2024", "2025", "2026"]
+
+
+def test_sums_beside_counts_have_the_units_of_both(tmp_path):
+    income = rp.Attribute("income", rp.Amounts(0, 1000, unit="EUR"))
+    domain = rp.Domain((income, rp.Attribute("sex", rp.Categories(("f", "m")))))
+    workload = rp.Workload.of(domain, [("income", "sex")])
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1"))
+    records = pd.DataFrame({"income": [100.0, 300.0] * 50, "sex": ["f", "m"] * 50})
+    rp.release(plan, records, tmp_path / "released", name="s", ledger=tmp_path / "l")
+    publish(tmp_path / "released", tmp_path / "out", formats=["px"])
+    for name, units in (("income_sex", "EUR / records"), ("income_sex_means", "EUR")):
+        keywords, _ = parsed(next((tmp_path / "out/px").glob(f"*_{name}.px")))
+        assert keywords["UNITS"] == keywords["UNITS(value)"] == [units]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from rpexplore.common.text import numbered_apart
 from rpexplore.domain.result_schema import Schema
 from rpexplore.errors import ReleaseError
-from rpexplore.results.formats.cube import cube_of, is_time
+from rpexplore.results.formats.cube import cube_of, is_time, units_of_columns
 from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_columns import safe_name
 from rpexplore.results.formats.export_figures import decimals_of, statuses_of
@@ -72,7 +72,7 @@ def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
         if set(attributes) <= {*export.results.area_levels}:
             roles.setdefault("geo", []).append(name)
     figure = safe_name(_FIGURE, {name.lower() for name in dimensions})
-    units = {column.name: column.unit for column in Schema.of(rows).columns}
+    units = units_of_columns(export, table, rows)
     decimals = decimals_of(rows)
     dimensions[figure] = {
         "label": export.language.text("figure"),
@@ -83,7 +83,7 @@ def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
                 for column in figures
             },
             "unit": {
-                column.name: {"label": export.unit_of(units[column.name]), "decimals": decimals}
+                column.name: {"label": units[column.name], "decimals": decimals}
                 for column in figures
             },
             "note": {

@@ -19,7 +19,7 @@ import pyarrow as pa
 from rpexplore.common.text import numbered_apart
 from rpexplore.domain.result_schema import Schema
 from rpexplore.errors import ReleaseError
-from rpexplore.results.formats.cube import Value, cube_of, is_time
+from rpexplore.results.formats.cube import Value, cube_of, is_time, units_of_columns
 from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_figures import decimals_of
 from rpexplore.results.formats.languages import ENGLISH
@@ -65,7 +65,7 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
     figures = [column for column in table.columns if column.is_number]
     figure_names = [export.head_of(column) for column in figures]
     figure = _different([*titles, export.language.text("figure")])[-1]
-    units = {column.name: column.unit for column in Schema.of(rows).columns}
+    units = units_of_columns(export, table, rows)
     decimals = min(decimals_of(rows), _MOST_DECIMALS)
     errors = np.asarray(rows[Schema.of(rows).error_and_count[0]], dtype=float)
     smallest = np.min(errors, where=errors > 0, initial=np.inf)
@@ -86,7 +86,7 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
     yield _keyword("DESCRIPTION", [f"{export.title}: {title_of_table}"])
     yield _keyword("TITLE", [f"{export.title}: {title_of_table}"])
     yield _keyword("CONTENTS", [export.figures])
-    yield _keyword("UNITS", [export.unit_of(units[figures[0].name])])
+    yield _keyword("UNITS", [units[figures[0].name]])
     if titles:
         yield _keyword("STUB", titles)
     yield _keyword("HEADING", [figure])
@@ -109,7 +109,7 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
         yield _keyword(f'VARIABLECODE("{title}")', ["_".join(names)])
     yield _keyword(f'VARIABLECODE("{figure}")', [_FIGURE])
     for column, name in zip(figures, figure_names, strict=True):
-        yield _keyword(f'UNITS("{name}")', [export.unit_of(units[column.name])])
+        yield _keyword(f'UNITS("{name}")', [units[column.name]])
         if period := period_of(export, table):
             yield _keyword(f'REFPERIOD("{name}")', [period])
         yield _keyword(f'VALUENOTE("{figure}","{name}")', [export.meaning_of(column, table)])
