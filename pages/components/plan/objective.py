@@ -172,7 +172,7 @@ def pilot_input() -> None:
         ),
     )
     st.text_input(
-        "Share of the budget that the pilot has at most (%)",
+        "Largest share of the pilot (%)",
         help="2 % is enough to plan the rest from; a larger pilot may cost accuracy that the rest "
         "would have used better."
         if scenario.then
