@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.populations import CountsOfTables
+from rpexplore.analysis.populations import CountsOfTables, Factors
 from rpexplore.analysis.proposals import Proposal, TableSuggestions
 from rpexplore.analysis.ranges import Range
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
@@ -180,6 +180,7 @@ class _Bench:
     _counts: dict[Table, CountsOfTables] = field(default_factory=dict)
     _weighted: dict[tuple[Table, float], _Errors] = field(default_factory=dict)
     _domains: dict[NewLevels, Domain] = field(default_factory=dict)
+    _factors_of_people: Factors = field(default_factory=dict)
 
     @property
     def workload(self) -> Workload:
@@ -260,6 +261,7 @@ class _Bench:
     def suggested(self, place: int, on_progress: Progress) -> TableSuggestions:
         """The table in this row."""
         title, tried = title_of(self.workload, place), list[Proposal]()
+        self._factors_of_people.clear()  # of other tables: of each some 30 MB
         searches = [*self._searches(place)]
         for number, search in enumerate(searches):
             on_progress(f"Trying changes of {title}", number / len(searches))
@@ -458,7 +460,9 @@ class _Bench:
         assert change.replacement is not None
         if change.replacement not in self._counts:
             known = self._with(change.levels)
-            counts = self.drawn.populations.counts_of(known.positions(change.replacement), known)
+            counts = self.drawn.populations.counts_of(
+                known.positions(change.replacement), known, self._factors_of_people
+            )
             self._counts[change.replacement] = counts
         return self._counts[change.replacement]
 
