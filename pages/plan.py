@@ -83,6 +83,8 @@ with answer:
     if planned is not None:
         made = forecast(planned)
         headline(planned, made)
+        if current().then:
+            st.info(escaped(planned.note))
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             if made is not None:
                 known, survey = escaped(made.public_tables.text), escaped(made.survey_text)

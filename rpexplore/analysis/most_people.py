@@ -20,7 +20,7 @@ from rpexplore.analysis.forecast import public_tables_of
 from rpexplore.analysis.measures import Accuracy
 from rpexplore.analysis.ranges import Range, at_certainty
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
-from rpexplore.common.text import describe_share
+from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.public_tables import PublicTable
 from rpexplore.domain.survey import SurveyDesign, least_good_counts
@@ -194,15 +194,35 @@ class MostPeople:
         return workload, Range.of(tried[0][2]), Range.of(overall)
 
 
-def most_people_in_rest(
-    first: Plan, public: Sequence[PublicTable], on_progress: Progress = no_progress
-) -> MostPeople:
-    """The weights for the rest of a plan, by the figures of its pilot (`plan_of_rest`).
+@dataclass(frozen=True, eq=False, repr=False)
+class PlannedRest:
+    """The plan of a rest, and the weights that it is made with.
 
-    Raises `PlanError` if the plan does not state what its rest is planned for.
+    plan   of everything, pilot and rest, which names the first plan
+    found  the weights, and what they gain by the figures of the pilot
     """
+
+    plan: Plan
+    found: MostPeople
+
+    @property
+    def errors_text(self) -> str:
+        """How the standard errors of tables are beside those of the first plan, in a sentence."""
+        own, first = (one.part("tables").standard_errors for one in (self.plan, self.plan.booked))
+        ratios = own / first
+        least, median, most = (rounded(float(x), 3) for x in np.quantile(ratios, (0, 0.5, 1)))
+        return (
+            f"Standard errors of tables are {least} to {most} times those of measuring on with the "
+            f"first plan, {median} times in the median; the privacy cost is the same."
+        )
+
+
+def planned_rest(
+    first: Plan, public: Sequence[PublicTable], on_progress: Progress = no_progress
+) -> PlannedRest:
+    """`plan_of_rest`, with the weights that it is made with."""
     tables = stating_rest(first)
-    return MostPeople(
+    found = MostPeople(
         tables.workload,
         tables.budget,
         public,
@@ -210,6 +230,7 @@ def most_people_in_rest(
         certainty=tables.then.certainty,
         on_progress=on_progress,
     )
+    return PlannedRest(on_top_of_pilot(first, found.plan), found)
 
 
 def plan_of_rest(
@@ -241,7 +262,7 @@ def plan_of_rest(
         >>> rest.booked_sha256 == first.sha256, rest.rho <= first.rho
         (True, True)
     """
-    return on_top_of_pilot(first, most_people_in_rest(first, public, on_progress).plan)
+    return planned_rest(first, public, on_progress).plan
 
 
 def _typed(weights: np.ndarray) -> np.ndarray:

@@ -11,9 +11,10 @@ the same forecast, and a slider moves standard errors alone.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -164,6 +165,12 @@ class Population:
         ((part, own),) = parts.items()
         cells, n_cells = self.cells(part, own)
         return self.parts[part][0].holds((n_cells,), cells)
+
+    def shares_of_people(self, attribute: int) -> np.ndarray:
+        """In each class the share of the value that each person has: float64[k, n_people]."""
+        ((part, own),) = self.by_part((attribute,)).items()
+        cells, _ = self.cells(part, own)
+        return self._of_part(part, own)[:, cells[self.people[part]]]
 
     def _of_part(self, part: int, attributes: AttributeIndices) -> np.ndarray:
         """In each class the shares of the cells of a table within a part: float64[k, n_cells]."""
@@ -454,15 +461,19 @@ class Populations:
     def _last_cells(self) -> dict[AttributeIndices, np.ndarray]:
         return {}
 
-    def counts_of(self, table: AttributeIndices, known: Domain) -> CountsOfTables:
+    def counts_of(
+        self, table: AttributeIndices, known: Domain, factors: "Factors | None" = None
+    ) -> CountsOfTables:
         """The counts of one more table in the same populations, under the place 0.
 
         Args:
             table: Its attributes, indices in `known`.
             known: The domain with all levels, which may have more of them than the public tables'.
+            factors: What was looked up for earlier tables, and is kept there for later ones.
 
         Of columns that other tables have, and populations that are kept.
         """
+        factors = {} if factors is None else factors
         n_cells = math.prod(int(known.sizes[index]) for index in table)
         whole = n_cells <= MOST_PEOPLE
         size = n_cells if whole else self.n_people
@@ -472,9 +483,21 @@ class Populations:
             if whole:
                 _fill_cells(own, [table], counts[:, number], self.n_records[number], noise)
             else:
-                _fill_people(own, [table], counts[:, number], self.n_records[number], noise)
+
+                def factor(index: int, of: Population = own, number: int = number) -> np.ndarray:
+                    attribute = known.attributes[index]
+                    key = number, int(known.columns[index]), attribute.index_of_values
+                    if key not in factors:
+                        factors[key] = of.shares_of_people(index).astype(np.float32)
+                    return factors[key]
+
+                _fill_people(own, [table], counts[:, number], self.n_records[number], noise, factor)
                 counts[:, number].sort(axis=1)
         return CountsOfTables(np.zeros(1, dtype=np.int64), counts, whole)
+
+
+Factors: TypeAlias = dict[tuple[int, int, tuple[int, ...]], np.ndarray]
+"""`shares_of_people` by the number of the population, the column, and the level's groups."""
 
 
 def _empty(n_tables: int, n_populations: int, m: int) -> np.ndarray:
@@ -525,18 +548,21 @@ def _fill_people(
     into: np.ndarray,
     n_records: float,
     noise: SeededNumbers,
+    factor: Callable[[int], np.ndarray] | None = None,
 ) -> None:
-    """The counts of the cells that people are in, themselves among them."""
+    """The counts of the cells that people are in, themselves among them.
+
+    factor: `shares_of_people`, where some of them are known
+    """
+    factor = factor or population.shares_of_people
     used = sorted({index for table in tables for index in table})
     row = {index: place for place, index in enumerate(used)}
     # Of each attribute, in each class, the share of the value of each person; 1 behind the last.
     factors = np.ones((len(used) + 1, len(population.weights), into.shape[1]), dtype=np.float32)
     part_of = np.arange(len(used) + 1)
     for place, index in enumerate(used):
-        ((part, own),) = population.by_part((index,)).items()
-        cells, _ = population.cells(part, own)
-        of_part = population._of_part(part, own)
-        factors[place] = of_part[:, cells[population.people[part]]]
+        (part,) = population.by_part((index,))
+        factors[place] = factor(index)
         part_of[place] = -1 - part
     width = max(map(len, tables))
     rows = np.full((len(tables), width), len(used))

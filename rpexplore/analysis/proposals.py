@@ -1,6 +1,7 @@
 """Proposals: changes of a table, planned anew and forecast, the best first; and how they read."""
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ import pandas as pd
 
 from rpexplore.analysis.ranges import Range
 from rpexplore.common.text import describe_share, rounded
+from rpexplore.errors import PlanError
+from rpexplore.planning.pilot import share_of_pilot, with_pilot
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
 from rpexplore.planning.table_plan import TablePlan
@@ -90,28 +93,48 @@ class Proposal:
     def apply(self, plan: Plan | TablePlan) -> Plan:
         """The plan after the change: at the same budget, unless it is more budget.
 
+        A pilot, what the rest behind it is planned for, and rules about tables that are still
+        there stay.
+
         plan: the one that suggestions were made for; its other parts stay as they are
+
+        Raises:
+            PlanError: For the plan of a rest, which is for the tables of its first plan.
         """
         whole = Plan.of(plan)
         old = whole.part("tables")
+        if old.first is not None:
+            raise PlanError(
+                "This is the plan of a rest, whose tables and budget are those that its first plan "
+                "has booked; apply changes to another first plan, before its run."
+            )
+        find, positions = self.workload.find, self.workload.domain.with_levels.positions
+        rules = tuple(
+            rule
+            for rule in old.rules
+            if set(chain(*rule.tables)) <= set(self.workload.domain.with_levels.names)
+            and all(find(positions(table)) is not None for table in rule.tables)
+        )
         new = optimum(
             self.workload,
             loss=old.loss,
             budget=self.budget,
             uniform_reference=old.has_uniform_reference,
-        ).at(self.budget)
+        ).at(self.budget, rules)
         budget = whole.budget
         if self.change.budget is not None:
             budget = self.budget
             if len(whole.parts) > 1:
                 more = self.budget.privacy_cost - old.budget.privacy_cost
                 budget = whole.budget.of_unit(privacy_cost=whole.budget.privacy_cost + more)
-        return Plan(
+        made = Plan(
             tuple(new if part is old else part for part in whole.parts),
             budget,
             new.version,
             universe=whole.universe,
         )
+        share = share_of_pilot(old, whole)
+        return made if share is None else with_pilot(made, share, then=old.then)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,19 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import exp, log, nan, sqrt
-from typing import TypeAlias
 
 import numpy as np
 
+from rpexplore.analysis.coarser_tables import NewLevels, Rung, change_to, new_levels, rungs_of
 from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.populations import CountsOfTables
+from rpexplore.analysis.populations import CountsOfTables, Factors
 from rpexplore.analysis.proposals import Proposal, TableSuggestions
 from rpexplore.analysis.ranges import Range
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.domain.domain import AttributeSet, Domain
-from rpexplore.domain.levels import Level
-from rpexplore.domain.public_tables import cells_of
 from rpexplore.domain.survey import SurveyDesign, least_good_counts
 from rpexplore.errors import PlanError, RpexploreError, WorkloadError
 from rpexplore.planning.mechanism.closure import Closure
@@ -41,7 +39,6 @@ from rpexplore.scenarios.table_changes import (
     WITHOUT,
     TableChange,
     changed_tables,
-    coarser_levels,
     rows_after,
     with_new_levels,
 )
@@ -62,9 +59,6 @@ _PRECISION = 1e-3  # of the logarithm of a budget
 _LEAST_LOST = 0.01  # of the logarithm of cells: two levels may have as many groups
 _NOTICED = 0.005  # of people: what a proposal gains at least
 _ROUNDING = 1e-9  # of shares
-
-NewLevels: TypeAlias = tuple[tuple[str, Level], ...]
-"""(attribute, level) of those that the codebook has not got yet."""
 
 
 def suggestions(
@@ -118,25 +112,6 @@ def suggestions(
     return made
 
 
-@dataclass(frozen=True)
-class _Rung:
-    """A level of an attribute, in the name that tables have.
-
-    kind   as of `TableChange`; "" for what the table has now
-    size   number of cells
-    title  of the attribute, as people read it
-    words  its level in quotes, or "single values"
-    new    (attribute, level) if the codebook has not got it yet
-    """
-
-    kind: str
-    name: str
-    size: int
-    title: str
-    words: str
-    new: NewLevels = ()
-
-
 @dataclass(frozen=True, eq=False)
 class _Errors:
     """Standard errors of tables of counts, by the noise scales of a plan or nearly one."""
@@ -180,6 +155,7 @@ class _Bench:
     _counts: dict[Table, CountsOfTables] = field(default_factory=dict)
     _weighted: dict[tuple[Table, float], _Errors] = field(default_factory=dict)
     _domains: dict[NewLevels, Domain] = field(default_factory=dict)
+    _factors_of_people: Factors = field(default_factory=dict)
 
     @property
     def workload(self) -> Workload:
@@ -260,6 +236,7 @@ class _Bench:
     def suggested(self, place: int, on_progress: Progress) -> TableSuggestions:
         """The table in this row."""
         title, tried = title_of(self.workload, place), list[Proposal]()
+        self._factors_of_people.clear()  # of other tables: of each some 30 MB
         searches = [*self._searches(place)]
         for number, search in enumerate(searches):
             on_progress(f"Trying changes of {title}", number / len(searches))
@@ -296,7 +273,7 @@ class _Bench:
         indices = workload.attribute_indices(place)
         is_of_counts = all(workload.basis_of(place, index).is_identity for index in indices)
         if is_of_counts and self.drawn.populations.kept:
-            rungs = [self._rungs(index) for index in indices]
+            rungs = [rungs_of(workload.domain, index, self.drawn.public) for index in indices]
             for axis, own in enumerate(rungs):
                 for kind in dict.fromkeys(rung.kind for rung in own[1:]):
                     yield _Search(partial(self._coarser, table, rungs, axis, kind))
@@ -312,35 +289,8 @@ class _Bench:
         if len(workload) > 1:
             yield _Search(lambda _: TableChange(LEFT_OUT, "Leave the table out", table))
 
-    def _rungs(self, index: int) -> list[_Rung]:
-        """An attribute of a table, and then its coarser levels, those with most groups first."""
-        domain = self.workload.domain
-        attribute, column = domain.attributes[index], int(domain.columns[index])
-        of_records = domain.attributes[column]
-        current = np.array(attribute.index_of_values or range(attribute.size))
-        known = {level.name for level in of_records.all_levels}
-        title, level_now = of_records.title, attribute.name.removeprefix(f"{of_records.name}@")
-        words = "single values" if attribute.name == of_records.name else f"“{level_now}”"
-        rungs = [_Rung("", attribute.name, attribute.size, title, words)]
-        for kind, level in coarser_levels(of_records, current, self._public_shares(column)):
-            new = () if level.name in known else ((of_records.name, level),)
-            name = of_records.at_level(level).name
-            words = f"“{level.name}”"
-            rungs.append(_Rung(kind, name, len(level.labels), title, words, new))
-        return rungs
-
-    def _public_shares(self, column: int) -> np.ndarray | None:
-        """The share of each value of a column of the records, if a public table says it."""
-        public = self.drawn.public
-        known = public.domain.with_levels
-        for of in public.connected:
-            if column in of.columns:
-                cells = cells_of(known, (column,), of.columns, of.sizes)
-                return of.holds((int(known.sizes[column]),), cells)
-        return None
-
     def _coarser(
-        self, table: Table, rungs: list[list[_Rung]], axis: int, kind: str, inflation: float
+        self, table: Table, rungs: list[list[Rung]], axis: int, kind: str, inflation: float
     ) -> TableChange | None:
         """The finest level of this kind that is enough, or else the coarsest."""
         now, best = tuple(own[0] for own in rungs), None
@@ -353,7 +303,7 @@ class _Bench:
         return best
 
     def _several(
-        self, table: Table, rungs: list[list[_Rung]], inflation: float
+        self, table: Table, rungs: list[list[Rung]], inflation: float
     ) -> TableChange | None:
         """Several attributes coarser: rung by rung, by most people gained for the cells lost.
 
@@ -390,22 +340,16 @@ class _Bench:
         return best if best is not None and best.action == SEVERAL else None
 
     def _coarser_by(
-        self, table: Table, now: Sequence[_Rung], rungs: Sequence[_Rung]
+        self, table: Table, now: Sequence[Rung], rungs: Sequence[Rung]
     ) -> TableChange | None:
         """The change to these levels; None if that table is there already."""
-        new = tuple(level for rung in rungs for level in rung.new)
-        known = self._with(new)
-        replacement = known.in_order([rung.name for rung in rungs])
-        domain = self.workload.domain
-        is_known = all(name in domain for name in replacement)
-        if is_known and self.workload.find(domain.positions(replacement)) is not None:
+        known = self._with(new_levels(rungs))
+        change, domain = change_to(table, now, rungs, known), self.workload.domain
+        assert change.replacement is not None
+        is_known = all(name in domain for name in change.replacement)
+        if is_known and self.workload.find(domain.positions(change.replacement)) is not None:
             return None
-        changed = [pair for pair in zip(rungs, now, strict=True) if pair[0] is not pair[1]]
-        text = ", ".join(
-            f"{rung.title} in {rung.words} instead of {before.words}" for rung, before in changed
-        )
-        action = changed[0][0].kind if len(changed) == 1 else SEVERAL
-        return TableChange(action, text, table, replacement, new)
+        return change
 
     def _more_weight(self, place: int) -> TableChange | None:
         workload, table = self.workload, self.workload.tables[place]
@@ -458,7 +402,9 @@ class _Bench:
         assert change.replacement is not None
         if change.replacement not in self._counts:
             known = self._with(change.levels)
-            counts = self.drawn.populations.counts_of(known.positions(change.replacement), known)
+            counts = self.drawn.populations.counts_of(
+                known.positions(change.replacement), known, self._factors_of_people
+            )
             self._counts[change.replacement] = counts
         return self._counts[change.replacement]
 

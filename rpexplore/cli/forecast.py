@@ -47,6 +47,8 @@ def forecast(
     from rpexplore.cli.facts import row_facts
     from rpexplore.cli.publishable import totals_from_option
     from rpexplore.domain.expected_counts import CV_LIMIT
+    from rpexplore.planning.rest import stating_rest
+    from rpexplore.releases.finished_release import Release
     from rpexplore.releases.pilot import pilot_folder
     from rpexplore.results.pilot_tables import planned_run
 
@@ -68,6 +70,13 @@ def forecast(
             "--rest is made from the figures of a pilot; name the folder of the run whose pilot is "
             "released, in place of its plan."
         )
+    if rest is not None:  # before populations are drawn, which takes seconds
+        stating_rest(plan.booked)
+        if Release.load(of_run[0]).plan.part("tables").pilot_of != plan.booked_sha256:
+            raise RpexploreError(
+                f"{str(of_run[0])!r} is a whole release, whose rest is measured; --rest is made "
+                "from the figures of a pilot."
+            )
     if part is None and (by_group or csv is not None or out is not None):
         raise RpexploreError(
             "--by-group, --csv and --out are about tables, and this plan has none; leave them out."
@@ -146,21 +155,12 @@ def _plan_of_rest(
     plan: of the run, or of the rest that was planned for it before
     release: of the pilot
     """
-    from rpexplore.analysis.most_people import most_people_in_rest
-    from rpexplore.planning.rest import on_top_of_pilot, stating_rest
-    from rpexplore.releases.finished_release import Release
+    from rpexplore.analysis.most_people import planned_rest
     from rpexplore.results.pilot_tables import pilot_tables
 
-    tables = plan.part("tables")
-    first = plan if tables is None or tables.first is None else tables.first
-    stating_rest(first)
-    if Release.load(release).plan.part("tables").pilot_of != first.sha256:
-        raise RpexploreError(
-            f"{str(release)!r} is a whole release, whose rest is measured; --rest is made from the "
-            "figures of a pilot."
-        )
-    found = most_people_in_rest(first, pilot_tables(release), on_progress)
-    made = on_top_of_pilot(first, found.plan)
+    first = plan.booked
+    rest = planned_rest(first, pilot_tables(release), on_progress)
+    made, found = rest.plan, rest.found
     made.save(file)
     output = quote(str(release).removesuffix("-pilot"))
     facts = {
@@ -172,8 +172,9 @@ def _plan_of_rest(
         "before": found.before._asdict(),
     }
     text = (
-        f"{found.text}\nThe plan of the rest is in {file}, with {joined([*made.companions])} "
-        f"beside it\nSHA-256 {made.sha256}\nRelease it, at no further cost:\n"
+        f"{found.text}\n{rest.errors_text}\nThe plan of the rest is in {file}, with "
+        f"{joined([*made.companions])} beside it\nSHA-256 {made.sha256}\n"
+        "Release it, at no further cost:\n"
         f"  rpexplore release {quote(str(file))} DATA --resume --out {output}"
     )
     return facts, text

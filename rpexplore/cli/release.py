@@ -157,9 +157,11 @@ def release(
         return
     if not as_json:
         weight = weight_note(source, loaded.domain)
-        earlier = None if goes_on else describe_earlier_run(loaded, before)
+        stopped = booked_run(out)
+        is_booked = stopped in before.entries and stopped.plan_sha256 == loaded.booked_sha256
+        earlier = None if is_booked else describe_earlier_run(loaded, before)
         remarks = filter(None, [earlier, weight, warning])
-        facts = announcement(loaded, book.name, before, limit_rho, goes_on=goes_on)
+        facts = announcement(loaded, book.name, before, limit_rho, goes_on=is_booked)
         say("\n".join([facts, *remarks, ""]))
     if interactive() and not yes and not agreed("Run it?"):
         raise RpexploreError("Not run: nothing was charged, nothing was written.")

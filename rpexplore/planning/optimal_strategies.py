@@ -9,7 +9,8 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -36,6 +37,7 @@ _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the sizes of groups, by which they g
 _MOST_TURNED = 5000  # residuals of a plan in which powers are looked for attribute by attribute
 _Powers = tuple[tuple[float, float], ...]  # of each tree, for z and Λ
 _NEARLY = 1e-3  # relative, of a largest variance by which powers are compared
+_OF_SUMS = 1e-4  # and of sums of variances
 _MOST_SHARED = 200  # groups of a block that get shares of their own: larger ones get even shares
 _BITS_OF_AMOUNTS = 8.0
 _ROUNDS = 200  # of new weights, for the largest variance
@@ -151,19 +153,30 @@ def _with_best_shares(
     of_tables = np.sum(np.isin(workload.members, [*in_trees, *measured]), axis=1)
     bits = bits_for(max(int(np.max(of_tables)), 1))
     tried: dict[_Powers, tuple[float, Closure]] = {}
+    sums = _Sums(table_weights)
+
+    @cache
+    def strategy_of(
+        tree: int, level: int, block: int, powers: tuple[float, float]
+    ) -> Strategy | None:
+        _, groups = closure.trees[tree].blocks[level][block]
+        return _strategy_of_block(closure.trees[tree].leaves[level][groups], powers, bits)
 
     def value(powers: _Powers) -> float:
         if powers not in tried:
             own = {
                 number: strategy
-                for tree, of_tree in zip(closure.trees, powers, strict=True)
-                for of_level, leaves in zip(tree.blocks, tree.leaves, strict=True)
-                for number, groups in of_level
-                if (strategy := _strategy_of_block(leaves[groups], of_tree, bits)) is not None
+                for place, (tree, of_tree) in enumerate(zip(closure.trees, powers, strict=True))
+                for level, of_level in enumerate(tree.blocks)
+                for block, (number, _) in enumerate(of_level)
+                if (strategy := strategy_of(place, level, block, of_tree)) is not None
             }
             measured_so = closure.with_strategies(workload, {**strategies, **own})
-            value_of = _value_of_maximum if options["largest"] else _value_of_sum
-            tried[powers] = value_of(workload, measured_so, table_weights), measured_so
+            if options["largest"]:
+                worth = _value_of_maximum(workload, measured_so, table_weights)
+            else:
+                worth = sums(measured_so)
+            tried[powers] = worth, measured_so
         return tried[powers][0]
 
     n_trees = len(closure.trees)
@@ -201,12 +214,34 @@ def _value_of_maximum(workload: Workload, closure: Closure, table_weights: np.nd
     return float(np.max(table_weights * largest.variances))
 
 
-def _value_of_sum(workload: Workload, closure: Closure, table_weights: np.ndarray) -> float:
-    """The smallest weighted sum of variances at privacy cost 1, nearly."""
-    weights = closure.residual_weights(table_weights)
-    if closure.classes is not None:
-        closure = closure.with_prices(best_prices(closure, weights / np.max(weights), _NEARLY / 10))
-    return dual_bound(closure.privacy_cost_factor, weights, 1.0)
+@dataclass
+class _Sums:
+    """The smallest weighted sums of variances at privacy cost 1, nearly, of one closure each.
+
+    Any prices bound such a sum from below (docs/mathematics.md §5.5). Where those of the smallest
+    one so far show that another is larger, it is not looked for, and the bound stands for it.
+    """
+
+    table_weights: np.ndarray
+    least: float = math.inf
+    prices: np.ndarray | None = None  # of the smallest one
+
+    def __call__(self, closure: Closure) -> float:
+        weights, prices = closure.residual_weights(self.table_weights), None
+        if closure.classes is not None:
+            if self.prices is not None and len(self.prices) == closure.n_kinds:
+                bound = self._bound(closure.with_prices(self.prices), weights)
+                if bound > self.least * (1 + 3 * _OF_SUMS):  # beyond what both are known to
+                    return bound
+            prices = best_prices(closure, weights / np.max(weights), _OF_SUMS)
+            closure = closure.with_prices(prices)
+        value = self._bound(closure, weights)
+        if value < self.least:
+            self.least, self.prices = value, prices
+        return value
+
+    def _bound(self, closure: Closure, weights: np.ndarray) -> float:
+        return dual_bound(closure.privacy_cost_factor, weights, 1.0)
 
 
 def _strategy_of_block(

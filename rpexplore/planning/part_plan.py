@@ -412,14 +412,15 @@ _TRIES = 5  # at noise that proves (ε, δ); a loss that scales with the budget 
 Planned = TypeVar("Planned", bound="PartPlan | Plan")
 
 
-def keeping(budget: Budget, at: Callable[[Budget], Planned]) -> Planned:
+def keeping(budget: Budget, at: Callable[[Budget], Planned], *, by_rho: bool = False) -> Planned:
     """The plan with the least noise that is proven to keep a budget, also if that is an (ε, δ).
 
     Then its cost is found here: the largest at which the noise of the plan proves it, or that of
-    zCDP. at: the plan at a cost, first at `budget.largest`
+    zCDP. at: the plan at a cost, first at `budget.largest`; by_rho: whether an (ε, δ) must follow
+    from ρ alone, as where what is measured depends on noise
     """
     epsilon, delta = budget.stated_epsilon, budget.stated_delta
-    if epsilon is None or delta is None:
+    if by_rho or epsilon is None or delta is None:
         return at(budget)
     by_zcdp = budget.with_cost(budget.least_cost)
     plan = at(budget.largest)

@@ -38,6 +38,9 @@ from rpexplore.workload.workload import Workload
 
 DEFAULT_SHARE = Fraction(1, 20)
 """Of the budget, that a pilot has at most."""
+SHARE_BEFORE_REST = Fraction(1, 50)
+"""The same where the rest is planned from its figures: more takes from what the rest would use
+(docs/mathematics-pilot.md, "Gains")."""
 
 _SHARE_STEPS = 10**6  # of the budget
 _UP = Context(prec=12, rounding=ROUND_CEILING)  # significant digits of noise scales
@@ -127,14 +130,19 @@ def share_of_budget(share: Exact) -> Fraction:
     return value
 
 
-def share_of_pilot(plan: TablePlan) -> Fraction | None:
+def share_of_pilot(plan: TablePlan, whole: Plan | None = None) -> Fraction | None:
     """A share of the cost of the tables by which `with_pilot` makes this pilot; None without one.
 
     In millionths, rounded up: a pilot has whole thousandths of the one-way precision.
+
+    whole: the plan that the tables are a part of, of whose cost it is to be the share
     """
     if plan.pilot is None:
         return None
-    return Fraction(math.ceil(plan.pilot_share * _SHARE_STEPS), _SHARE_STEPS)
+    share = plan.pilot_share
+    if whole is not None:
+        share *= plan.exact_privacy_cost / whole.exact_privacy_cost
+    return Fraction(math.ceil(share * _SHARE_STEPS), _SHARE_STEPS)
 
 
 def n_pilot_residuals(closure: Closure) -> int:

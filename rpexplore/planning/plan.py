@@ -468,8 +468,13 @@ class Plan:
 
         Its own; of the plan of a rest, that of its first plan.
         """
+        return self.booked.sha256
+
+    @property
+    def booked(self) -> "Plan":
+        """The plan by which a run of this one is booked: itself; of a rest, its first plan."""
         tables = self.part("tables")
-        return self.sha256 if tables is None or tables.first is None else tables.first.sha256
+        return self if tables is None or tables.first is None else tables.first
 
     def save(self, path: str | Path) -> None:
         """Write the plan file, and beside it the files that it names; each complete or not at all.

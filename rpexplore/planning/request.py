@@ -253,7 +253,7 @@ def combined(
         made = [at(share_of_budget(within, shares[kind])) for kind, at in parts.items()]
         return Plan(tuple(made), within, made[0].version)
 
-    return whole(budget) if by_rho else keeping(budget, whole)
+    return keeping(budget, whole, by_rho=by_rho)
 
 
 def solved_for(solve: Callable[[Budget], AtBudget], first: Budget, *, scales: bool) -> AtBudget:

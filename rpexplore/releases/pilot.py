@@ -16,10 +16,17 @@ from rpexplore.common.files import names_to_disk
 from rpexplore.common.processes import Progress
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.pilot import pilot_plan
-from rpexplore.planning.plan import Plan
-from rpexplore.releases.atomic_folder import check_new, new_folder, unfinished_folder, write_to_disk
+from rpexplore.planning.plan import Plan, load_plan
+from rpexplore.releases.atomic_folder import (
+    MANIFEST,
+    check_new,
+    new_folder,
+    unfinished_folder,
+    write_to_disk,
+)
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.measurement_file import (
+    NOTE,
     PLAN,
     RUN_FOLDER,
     Measured,
@@ -55,10 +62,29 @@ def refuse_without_pilot(plan: Plan, output: Path) -> None:
             "counted names values of attributes that only other parts of the plan have; leave "
             "--pilot-only out."
         )
+    if begun := _rest_begun(unfinished_folder(output)):  # whose plan is not to be written over
+        raise ReleaseError(
+            f"The pilot of the run into {str(output)!r} is released, and its rest is being "
+            f"measured by the plan with the SHA-256 {begun[:12]}…; go on with that one."
+        )
     folder, name = pilot_folder(output), unfinished_folder(output) / _NAME
     is_there = folder.is_dir() and name.is_file()
     if not (is_there and Release.load(folder).manifest["run"] == name.read_text("utf-8")):
         check_new(folder)
+
+
+def plan_behind_pilot(output: Path) -> Plan | None:
+    """The plan by which a run goes on whose pilot is released: its own, or that of its rest.
+
+    None if there is no such run, or all of it is drawn. Raises `RpexploreError` for files that
+    cannot be used.
+    """
+    run, folder = unfinished_folder(output), pilot_folder(output)
+    if (run / NOTE).exists() or not (run / PLAN).is_file() or not (folder / MANIFEST).is_file():
+        return None
+    plan = load_plan(run / PLAN)
+    tables = Release.load(folder).plan.part("tables")
+    return plan if tables is not None and tables.pilot_of == plan.booked_sha256 else None
 
 
 def refuse_pilot_of_rest(plan: Plan, output: Path) -> None:

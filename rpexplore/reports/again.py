@@ -60,6 +60,10 @@ def tables_again(plan: TablePlan, scenario: Scenario) -> Reproduction:
     if pilot is not None:
         more["pilot"] = literal(pilot)
     pilot_option = [] if pilot is None else [["--pilot", pilot]]
+    if plan.then is not None:
+        limit, certainty = exact_text(plan.then.limit), plan.then.certainty
+        more["then"] = call("rp.RestObjective", [literal(limit), literal(certainty)])
+        pilot_option.append(["--then-most-people", "--cv-limit", limit, "--certainty", certainty])
     if plan.rules:
         more["require"] = f"[{', '.join(literal(str(rule)) for rule in plan.rules)}]"
     required = [["--require", str(rule)] for rule in plan.rules]

@@ -85,6 +85,7 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
         made=f"rp.plan(\n    {request}\n)",
         purpose=f"The {answers_of(plan)}",
         answers=answers_of(plan),
+        has_rest=has_rest(whole),
         definitions="\n\n".join(definitions),
         imports=sorted({line for part in parts.values() for line in part.imports}),
         needs_path=any(part.needs_path for part in parts.values()),
@@ -127,8 +128,18 @@ def parts_with_accuracy(plan: Plan) -> str:
     return joined([_EACH[part.kind] for part in plan.parts])
 
 
-# How those who keep the records check a plan and run it.
-RUN_COMMANDS = """\
+def has_rest(plan: Plan) -> bool:
+    """Whether a plan measures its pilot alone, and the rest is planned from the figures."""
+    tables = plan.part("tables")
+    return tables is not None and tables.then is not None
+
+
+def run_commands(plan: Plan) -> str:
+    """How those who keep the records check a plan and run it."""
+    return _CHECK_COMMANDS + (_RUN_PILOT if has_rest(plan) else _RUN)
+
+
+_CHECK_COMMANDS = """\
 # Check what the plan claims: privacy cost, variances, and how close it is to the best one.
 rpexplore verify plan.json
 
@@ -138,8 +149,18 @@ rpexplore approve plan.json --key KEY
 # Check everything, the records too, and spend nothing.
 rpexplore release plan.json data.csv --out folder --dry-run
 
+"""
+_RUN = """\
 # Run it, once. Its cost is booked in the ledger beside the records before noise is drawn.
 rpexplore release plan.json data.csv --out folder
+"""
+_RUN_PILOT = """\
+# Measure its pilot. The whole cost is booked in the ledger before noise is drawn.
+rpexplore release plan.json data.csv --out folder --pilot-only
+
+# Plan the rest from the pilot's figures, and measure it, at no further cost.
+rpexplore forecast folder --rest rest.json
+rpexplore release rest.json data.csv --out folder --resume
 """
 
 
@@ -189,6 +210,7 @@ def command_lines(
         plan=replace(whole, forecast=None),
         keeps_forecast=whole.forecast is not None,
         answers=answers_of(plan),
+        has_rest=has_rest(whole),
         make=make_command(plan, scenario),
         report=shlex.join(report),
         after=[part.after.rstrip() for part in parts.values() if part.after],

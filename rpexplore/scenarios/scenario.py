@@ -35,7 +35,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
 from rpexplore.planning.request import AtBudget, combined, share_of_budget, solved_for
 from rpexplore.planning.serialization import loss_from_json
-from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.table_plan import RestObjective, TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.area_study import AreaStudy, study_from_json, study_to_json
 from rpexplore.scenarios.bases import changed_basis_choices
@@ -65,7 +65,7 @@ RECORDS = "records"  # what they are called where nobody has said what they are
 
 _LEFT_OUT_EMPTY = (
     "survey", "board", "areas", "asks_for_tables", "shares", "counts_objective", "free_counts",
-    "design", "pilot", "rules", "public",
+    "design", "pilot", "then", "rules", "public",
 )  # of files  # fmt: skip
 NOTHING_ASKED = "Nothing is asked for; ask for tables, or for own counts."
 _UNUSABLE = "This is not a usable scenario"
@@ -100,6 +100,9 @@ class Scenario:
                  publishable shares; the plan does not depend on it
     pilot        share of the budget by which one-way tables are measured first, at most; None: no
                  pilot
+    then         how certainly most people are to be in good cells by the plan of the rest, which
+                 is made when the pilot is measured: "median" or "surely"; "": the rest is planned
+                 now
     rules        what the tables are to meet; those about tables that are not asked for now are out
                  of use
     public       public tables that forecasts rest on; expected counts by attributes are one of them
@@ -133,6 +136,7 @@ class Scenario:
     free_counts: tuple[str, ...] = ()
     design: SurveyDesign | None = None
     pilot: Fraction | None = None
+    then: str = ""
     rules: tuple[Rule, ...] = ()
     public: tuple[PublicTable, ...] = ()
 
@@ -164,6 +168,11 @@ class Scenario:
         if self.pilot is not None:
             share_of_pilot_budget(self.pilot)
         object.__setattr__(self, "cv_limit", checked_cv_limit(self.cv_limit))
+        if self.pilot is None and self.then:
+            raise PlanError(
+                "The rest is planned when a pilot is measured; state the pilot's share."
+            )
+        _ = self.rest_objective
         expected = self.expected
         if expected is not None and expected.attributes:
             if all(table.counts != expected for table in self.public):
@@ -180,14 +189,14 @@ class Scenario:
     def of_plan(cls, plan: TablePlan, record_noun: str = RECORDS) -> "Scenario":
         """The inputs that a plan was made from.
 
-        Raises `PlanError` for a plan whose rest is planned from the figures of a pilot.
+        Raises `PlanError` for a plan of a rest, which is made of a pilot's figures.
         """
-        if plan.then is not None or plan.first is not None:
+        if plan.first is not None:
             raise PlanError(
-                "This plan measures a pilot, from whose figures the rest is planned; that is done "
-                "on the command line or in Python, and not in the app."
+                "This is the plan of a rest, made of the figures of a pilot; open the first plan, "
+                "whose file is beside it."
             )
-        workload = plan.workload
+        workload, then = plan.workload, plan.then
         return cls(
             workload.domain,
             WorkloadRequest.of(workload),
@@ -195,7 +204,9 @@ class Scenario:
             plan.budget,
             record_noun,
             uniform_reference=plan.has_uniform_reference,
+            cv_limit=CV_LIMIT if then is None else float(then.limit),
             pilot=share_of_pilot(plan),
+            then="" if then is None else then.certainty,
             rules=plan.rules,
         )
 
@@ -340,7 +351,10 @@ class Scenario:
             kind: solved_for(made[kind], self.budget_to_solve(kind), scales=self.scales(kind))
             for kind in self.kinds
         }
-        return self.with_pilot(combined(parts, self.budget, self.objective, self.stated_shares))
+        made = combined(
+            parts, self.budget, self.objective, self.stated_shares, by_rho=bool(self.then)
+        )
+        return self.with_pilot(made)
 
     def with_pilot(self, plan: Plan) -> Plan:
         """The plan with the pilot that the scenario wants; raises `PlanError` if it can have none.
@@ -349,7 +363,12 @@ class Scenario:
         """
         if self.pilot is None or plan.part("tables") is None:
             return plan
-        return with_pilot(plan, self.pilot)
+        return with_pilot(plan, self.pilot, then=self.rest_objective)
+
+    @property
+    def rest_objective(self) -> RestObjective | None:
+        """What the rest is planned for when the pilot is measured; None: it is planned now."""
+        return RestObjective(str(self.cv_limit), self.then) if self.then else None
 
     def table_plan(self) -> TablePlan:
         """The optimal plan of its tables at the whole budget."""
@@ -568,6 +587,8 @@ class Scenario:
             content["design"] = self.design.to_json()
         if self.pilot is not None:
             content["pilot"] = exact_text(self.pilot)
+        if self.then:
+            content["then"] = self.then
         if public:
             content["public"] = [table.to_json() for table in public]
         return content if self.board.is_empty else content | {"board": self.board.to_json()}
@@ -629,6 +650,7 @@ class Scenario:
                 ),
                 design=SurveyDesign.from_json(content["design"]) if "design" in content else None,
                 pilot=share_of_pilot_budget(content["pilot"]) if "pilot" in content else None,
+                then=content.get("then", ""),
                 public=tuple(
                     PublicTable.from_json(table).fitted(domain)
                     for table in (list_of(content, "public") if "public" in content else ())

@@ -321,6 +321,7 @@ def run_facts(
     return {
         "Scenario": scenario.name,
         "Release": f"{plan.full_contents}, into {inputs.output}",
+        **({"Drawn now": "the pilot, its one-way tables"} if inputs.pilot_only else {}),
         "Records": inputs.data.name,
         "Privacy cost": f"{plan.amount_text} for {plan.budget.full_unit}",
         "Ledger": (f"{inputs.amount_text(before)} spent before, {inputs.amount_text(after)} after"),

@@ -7,6 +7,8 @@ import rpexplore as rp
 from rpexplore.analysis import drawn_counts
 from rpexplore.analysis.suggestions import TableSuggestions
 from rpexplore.domain.levels import Level
+from rpexplore.errors import PlanError
+from rpexplore.planning.rest import on_top_of_pilot
 from tests.benchmarks.suggestions import promises
 
 AGE = rp.Attribute(
@@ -66,6 +68,38 @@ def test_an_applied_proposal_is_forecast_as_it_promised(made, action):
     ]
     assert proposal.others_variance == pytest.approx(np.median(changes), abs=2e-3)
     assert proposal.others_largest == pytest.approx(np.max(changes), abs=5e-3)
+
+
+def test_a_change_keeps_pilot_rest_and_rules():
+    domain = rp.Domain.from_sizes({"a": 6, "b": 3})
+    beside = rp.QueryList(rp.Domain.from_sizes({"sex": 2}), [[0, 1]], ("women",), [5])
+    request = rp.Request(
+        tables=rp.Workload.all_up_to(domain, 2),
+        counts=beside,
+        budget=rp.Budget(rho="0.01"),
+        require=["CV<=20% for 80% of people in a", "CV<=20% for 80% of people in a,b"],
+        pilot="3%",
+        then=rp.RestObjective("0.1"),
+    )
+    plan = rp.plan(request)
+    forecast = rp.Forecast(plan, expected=2_000, limit=0.2, share=0.9, require=())
+    (made,) = forecast.suggest([("a", "b")])
+    proposals = {one.change.action: one for one in made.proposals}
+    share = plan.part("tables").pilot_share
+    for action, n_rules in (("left out", 1), ("weight", 2)):
+        applied = proposals[action].apply(plan)
+        tables = applied.part("tables")
+        assert tables.then == rp.RestObjective("0.1")
+        assert len(tables.rules) == n_rules  # without that about a table that is not there
+        assert float(tables.pilot_share) == pytest.approx(float(share), rel=0.05)
+        assert rp.verify(applied).holds
+    with pytest.raises(PlanError, match="leave it out where tables have amounts, levels"):
+        proposals["bands"].apply(plan)  # rather than to lose the pilot
+    tables = plan.part("tables")
+    best = rp.plan(tables.workload, loss=rp.SumOfVariances(), budget=tables.budget)
+    rest = on_top_of_pilot(plan, best.part("tables"))
+    with pytest.raises(PlanError, match="is the plan of a rest, whose tables and budget"):
+        proposals["weight"].apply(rest)
 
 
 def test_bands_are_the_finest_that_are_enough(made):

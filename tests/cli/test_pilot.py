@@ -48,6 +48,7 @@ def test_a_plan_that_does_not_say_so_has_no_other_rest(program):
     program.done("release", "plan.json", "records.csv", "--out", "out", "--pilot-only", "--yes")
     refused = program.refused("forecast", "out", "--rest", "rest.json")
     assert "only behind a pilot whose plan states what for" in refused
+    assert "Drawing populations" not in refused  # said before that, which takes seconds
     assert "rest.json" not in program.files()
 
 
@@ -100,8 +101,12 @@ def test_the_rest_is_planned_from_the_pilot_within_the_same_booking(program):
     again = program.json("forecast", "run", "--rest", "again.json")["rest"]
     assert again["sha256"] == facts["sha256"]  # from the same figures the same plan
     assert program.json("verify", "rest.json")["holds"]
-    text = program.done("release", "rest.json", "records.csv", "--resume", "--out", "run", "--yes")
+    # Whether or not it says --resume, the run is booked.
+    text = program.done("release", "rest.json", "records.csv", "--out", "run", "--yes")
+    assert "Cost      ρ = 0.1 that is booked already" in text
     assert "Charged ρ = 0;" in text
+    value = (program.folder / "run" / "README.md").read_text().partition("`value`: ")[2]
+    assert value.startswith("the noisy count. Unbiased but for what the rest owes to the pilot")
     (booked,) = program.json("ledger", "records.csv")["runs"]
     assert (booked["state"], booked["plan_sha256"]) == ("finished", facts["first_plan_sha256"])
     assert program.json("show", "run")["first_plan"] == facts["first_plan_sha256"]

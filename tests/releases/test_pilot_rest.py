@@ -20,6 +20,7 @@ from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.measurement_file import MeasuredFile
+from rpexplore.releases.pilot import plan_behind_pilot
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.residual_files import measurements_of
 from rpexplore.releases.table_release import TableSteps
@@ -115,6 +116,9 @@ def test_a_rest_that_is_killed_goes_on_with_its_plan_alone(
     if is_begun:
         with pytest.raises(ReleaseError, match="is being measured by another plan"):
             release(OTHER, data, output)
+        with pytest.raises(ReleaseError, match="its rest is being measured by the plan"):
+            release(FIRST, data, output, pilot_only=True)
+        assert plan_behind_pilot(output).sha256 == REST.sha256  # not written over
         used = REST
     else:  # nothing of the rest is drawn: another plan may still be made
         used = OTHER

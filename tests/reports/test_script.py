@@ -119,6 +119,26 @@ def test_a_script_has_the_pilot_of_its_plan(tmp_path):
     assert made_by(path).text == piloted.text
 
 
+def test_a_script_and_commands_have_what_the_rest_is_planned_for(run, tmp_path):
+    domain = Domain.from_sizes({"a": 3, "b": 2})
+    plan = rp.plan(
+        Workload.all_up_to(domain, 2),
+        loss=rp.SumOfVariances(),
+        budget=Budget(rho="0.3"),
+        pilot="2%",
+        then=rp.RestObjective("0.1", "surely"),
+    )
+    scenario, path = Scenario.of_plan(plan.part("tables")), tmp_path / "plan.py"
+    path.write_text(python_script(plan, scenario), encoding="utf-8")
+    (tmp_path / "records.csv").write_text("a,b\n" + "1,1\n" * 40)
+    code, text, _ = run(path, "records.csv", "--release", "out")
+    assert (code, "The pilot is in out-pilot" in text) == (0, True)
+    assert rp.Release.load(tmp_path / "out-pilot").plan.part("tables").pilot_of == plan.sha256
+    commands = command_lines(plan, scenario)
+    assert "--then-most-people --cv-limit 0.1 --certainty surely" in " ".join(commands.split())
+    assert "--pilot-only --out release\nrpexplore forecast release --rest rest.json" in commands
+
+
 @pytest.mark.nightly
 def test_a_script_runs_by_itself(tmp_path):
     plan, path = exported(tmp_path, "hostile")

@@ -95,9 +95,25 @@ def test_a_scenario_keeps_the_pilot_that_it_wants():
         replace(BOTH, pilot=Fraction(1))
 
 
-def test_a_plan_whose_rest_is_planned_from_a_pilot_is_not_opened_without_it():
+EPSILON = rp.Budget(epsilon="1", delta="1e-6")
+
+
+def test_a_scenario_keeps_what_the_rest_behind_its_pilot_is_planned_for():
+    wanted = replace(BOTH, pilot=Fraction(1, 50), then="surely", cv_limit=0.1, budget=EPSILON)
+    again = Scenario.parse(wanted.text())
+    assert again == wanted
     request = rp.Request(
-        tables=BOTH.workload, budget=BOTH.budget, pilot="5%", then=rp.RestObjective()
+        tables=BOTH.workload,
+        counts=COUNTS.queries,
+        budget=wanted.budget,
+        pilot="2%",
+        then=rp.RestObjective("0.1", "surely"),
     )
-    with pytest.raises(PlanError, match="on the command line or in Python, and not in the app"):
-        Scenario.of_plan(rp.plan(request).part("tables"))
+    made = rp.plan(request)
+    assert again.plan().text == made.text
+    opened = Scenario.of_plan(made.part("tables"))
+    assert (opened.rest_objective, opened.cv_limit) == (rp.RestObjective("0.1", "surely"), 0.1)
+    with pytest.raises(PlanError, match="state the pilot's share"):
+        replace(BOTH, then="median")
+    with pytest.raises(PlanError, match="median or surely, got 20 % and 'soon'"):
+        replace(wanted, cv_limit=0.2, then="soon")

@@ -25,7 +25,6 @@ from rpexplore.analysis.glossary import meaning
 from rpexplore.common.numbers import exact_fraction
 from rpexplore.common.text import (
     capitalised,
-    describe_share,
     joined,
     needed_number_of,
     rounded,
@@ -36,7 +35,7 @@ from rpexplore.figures.chart import Column
 from rpexplore.planning.losses.losses import WEIGHTINGS, Loss, WeightedSum
 from rpexplore.planning.part_plan import TITLES
 from rpexplore.planning.part_shares import stated_shares
-from rpexplore.planning.pilot import DEFAULT_SHARE
+from rpexplore.planning.pilot import DEFAULT_SHARE, SHARE_BEFORE_REST, share_of_budget
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.serialization import loss_choices
 from rpexplore.privacy.budget import Budget
@@ -47,6 +46,7 @@ from rpexplore.privacy.deployments import (
 )
 from rpexplore.reports.evidence import COLUMNS
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.rules import MEDIAN
 
 # ---- What a plan minimises: the objective on the Plan page, and the options that go with it.
 
@@ -133,13 +133,15 @@ def reference_distribution_input() -> None:
 
 
 def pilot_input() -> None:
-    """A switch, off by default, where tables can have a pilot, or are to have one."""
+    """A switch, off by default, where tables can have a pilot, or are to have one.
+
+    Beside it, its share of the budget, and whether the rest is planned from its figures.
+    """
     scenario = current()
     if "tables" not in scenario.kinds or not (scenario.pilot or scenario.workload.is_marginals):
         return
-    share = DEFAULT_SHARE if scenario.pilot is None else scenario.pilot
     st.toggle(
-        f"Measure one-way tables first, with {describe_share(float(share))} of the budget (pilot)",
+        "Measure one-way tables first (pilot)",
         help="A release draws the one-way tables first. It can stop there (“Stop after the pilot” "
         "on the Release page, or --pilot-only): a forecast from their figures then says how good "
         "all other tables will be. All tables stay as accurate as without a pilot: its "
@@ -147,7 +149,40 @@ def pilot_input() -> None:
         **bound(
             "pilot",
             scenario.pilot is not None,
-            lambda wanted: change_fields(HERE, pilot=DEFAULT_SHARE if wanted else None),
+            lambda wanted: change_fields(HERE, pilot=DEFAULT_SHARE if wanted else None, then=""),
+        ),
+    )
+    if scenario.pilot is None:
+        return
+    st.toggle(
+        "Then plan the rest from its figures",
+        help="The plan states tables, budget and objective, and measures the pilot. Its rest is "
+        "planned when the pilot is measured, within the same booking: as many "
+        f"{escaped(scenario.counted)} as can be in good cells, by a forecast from the pilot's "
+        "figures. On the Release page you see that plan before you accept it. An (ε, δ) then "
+        "follows from ρ alone, which is 10 to 17 % more variance; a stated ρ costs nothing.",
+        **bound(
+            "rest",
+            bool(scenario.then),
+            lambda wanted: change_fields(
+                HERE,
+                pilot=SHARE_BEFORE_REST if wanted else scenario.pilot,
+                then=MEDIAN if wanted else "",
+            ),
+        ),
+    )
+    st.text_input(
+        "Largest share of the pilot (%)",
+        help="2 % is enough to plan the rest from; a larger pilot may cost accuracy that the rest "
+        "would have used better."
+        if scenario.then
+        else "5 % is usual. The pilot has no more than the plan spends on one-way tables anyway.",
+        **bound(
+            "pilot share",
+            f"{float(100 * scenario.pilot):.10g}",
+            lambda typed: change(
+                HERE, lambda: current().replaced(pilot=share_of_budget(f"{typed.strip()}%"))
+            ),
         ),
     )
 

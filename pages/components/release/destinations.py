@@ -90,6 +90,12 @@ def pilot_only_input(planned: Plan) -> bool:
     tables = planned.part("tables")
     if tables is None or tables.pilot is None:
         return False
+    if tables.then is not None:
+        st.caption(
+            "The run books the whole plan, measures its pilot, and stops. You then see the plan of "
+            "the rest, made from the pilot's figures, and accept it at no further cost."
+        )
+        return True
     return st.checkbox(
         "Stop after the pilot",
         key="pilot only",

@@ -31,7 +31,7 @@ from rpexplore.domain.domain import except_from_records
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.reports import bundle, report
-from rpexplore.reports.script import RUN_COMMANDS, parts_with_accuracy, python_script
+from rpexplore.reports.script import parts_with_accuracy, python_script, run_commands
 from rpexplore.results.estimates.area_guess_errors import guess_errors_of
 from rpexplore.scenarios.board_notes import SECTIONS, TEXT_LENGTH, BoardNotes
 from rpexplore.scenarios.scenario import Scenario
@@ -253,7 +253,7 @@ def commands(planned: Plan) -> None:
             "own computer: no records come to this server."
         )
     )
-    st.code(RUN_COMMANDS, language="bash", wrap_lines=True)
+    st.code(run_commands(planned), language="bash", wrap_lines=True)
     if [part.kind for part in planned.parts] == ["tables"]:
         st.caption(
             "Or in their own app (“rpexplore app”): the plan file is dropped on the page Data, "

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.release.behind_pilot import behind_pilot, released_pilot, waiting_plan
 from pages.components.release.confirmation import approvals_input, ask, confirmation
 from pages.components.release.destinations import (
     account_of,
@@ -23,7 +24,6 @@ from pages.components.release.progress import (
     inputs_after_dry_run,
     is_paid,
     release_in_progress,
-    released_pilot,
     run_elsewhere,
     unfinished_runs,
 )
@@ -45,8 +45,10 @@ from rpexplore.common.files import typed_path
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import check_limit
 from rpexplore.releases.ledger.spent import Reading
+from rpexplore.releases.pilot import pilot_folder
 from rpexplore.reports import bundle
 from rpexplore.serving.release_tasks import ReleaseInputs, ReleaseTask, any_going, going_since
 
@@ -63,13 +65,14 @@ def draw() -> None:
     with right:
         if not run_in_place_of_form():
             last_release()
-            planned = plan_to_run()
+            waiting = waiting_plan()
+            planned = plan_to_run() if waiting is None else waiting.booked
             if planned is not None:
                 with left:
                     take_along(planned)
                 st.subheader("Run the release")
                 say_without_whole_counts(planned)
-                run_form(planned)
+                run_form(planned, waiting)
     next_page("results", "Results")
 
 
@@ -101,18 +104,21 @@ def run_in_place_of_form() -> bool:
     return is_finishing
 
 
-def run_form(planned: Plan) -> None:
-    """What is run, everything to be decided before it, and the button."""
+def run_form(planned: Plan, waiting: Plan | None) -> None:
+    """What is run, everything to be decided before it, and the button.
+
+    waiting: by which the typed run goes on whose pilot is released, if it is one
+    """
     recall_typed()
     st.markdown(
         f"The plan: {planned.full_contents}, {planned.amount_text} for "
         f"{escaped(planned.budget.full_unit)}. It is run **once**, on records that stay where they "
         "are; the cost is entered in a ledger first."
     )
-    _set_up(planned)
+    _set_up(planned, waiting)
 
 
-def _set_up(planned: Plan) -> None:
+def _set_up(planned: Plan, waiting: Plan | None) -> None:
     data = data_source(planned)
     is_going = data is not None and going_since(data) is not None
     if any_going() and not is_going:  # after a reload the page no longer knows its records
@@ -129,7 +135,7 @@ def _set_up(planned: Plan) -> None:
     has_csv = any(part.kind != "areas" for part in planned.parts)
     parquet_only = not has_csv or parquet_only_input()
     file_per_table = file_per_table_input(planned)
-    pilot_only = pilot_only_input(planned)
+    pilot_only = waiting is None and pilot_only_input(planned)
     escape_formulas = not parquet_only and escape_formulas_input(planned)
     with place:
         output = output_folder(form, parquet_only=parquet_only, file_per_table=file_per_table)
@@ -150,7 +156,7 @@ def _set_up(planned: Plan) -> None:
         if not paid:  # what is booked has the approvals that it was booked with
             approvals = approvals_input(form, account)
         if not is_going:
-            unfinished_runs(account, ledger)
+            unfinished_runs(account, ledger, None if waiting is None else output)
     if is_going:
         run_elsewhere(data, account)
     taker_caption(planned.domain, takers)
@@ -158,6 +164,12 @@ def _set_up(planned: Plan) -> None:
     label = f"Run the release: spend {planned.amount_text}"
     if paid:
         label = "Run the release again: nothing further is spent"
+    if waiting is not None and not paid:
+        st.info(
+            "The run into that folder is of other records, or in another ledger. Choose those to "
+            "go on with it, or empty the field to get a new folder."
+        )
+        return
     if output is None or ledger is None or account is None or is_going or not form.is_complete:
         st.button(label, type="primary", disabled=True)
         return
@@ -179,6 +191,9 @@ def _set_up(planned: Plan) -> None:
         approvals=approvals,
         pilot_only=pilot_only,
     )
+    if waiting is not None:
+        behind_pilot(Release.load(pilot_folder(output)), inputs, waiting, open_key())
+        return
     buttons = st.container(horizontal=True)
     with buttons:
         dry_run_button(inputs)
@@ -243,6 +258,8 @@ def last_release() -> None:
             if "tables" in saved.plan_format.split(","):
                 download(
                     f"released-{bundle.FILENAME}",
-                    lambda: bundle.bundle(Plan.load(saved.folder / "plan.json"), saved.scenario),
+                    lambda: bundle.bundle(
+                        Plan.load(saved.folder / "plan.json").booked, saved.scenario
+                    ),
                     "Download its plan and report (.zip)",
                 )

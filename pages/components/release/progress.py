@@ -8,19 +8,16 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components.release.behind_pilot import leave_run
 from pages.components.release.export import export_section
 from pages.components.release.form import ReleaseForm
 from pages.components.release.release_task import RELEASE_TASK
 from pages.components.results.files import page_for_readers
 from pages.components.results.source import open_folder
-from pages.components.shared.background import follow, has_ended, worked_out
+from pages.components.shared.background import follow, has_ended
 from pages.components.shared.charts import listing, metrics
-from pages.components.shared.expected_counts import show_forecast
-from pages.components.shared.session import attempt, escaped, kept
-from rpexplore.analysis.drawn_counts import DrawnCounts
+from pages.components.shared.session import attempt, escaped
 from rpexplore.analysis.glossary import meaning
-from rpexplore.analysis.published_lines import forecast_of_scenario
-from rpexplore.analysis.ranges import range_columns
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import capitalised, plural
 from rpexplore.data.source import Source
@@ -32,9 +29,9 @@ from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.overlaps import datasets, describe_earlier_run, runs
 from rpexplore.releases.ledger.spent import Reading
+from rpexplore.releases.pilot import plan_behind_pilot
 from rpexplore.releases.release import can_be_resumed, dry_run, resume
 from rpexplore.releases.release_steps import DryRun
-from rpexplore.results.pilot_tables import pilot_known
 from rpexplore.results.publication import Publication, sampling_of
 from rpexplore.serving.release_tasks import ReleaseInputs, ReleaseTask, going_since
 from rpexplore.serving.tasks import Task
@@ -118,48 +115,10 @@ def finished_release(release: Release, task: ReleaseTask) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         page_for_readers(release, release.folder.absolute(), publication, type="primary")
         st.page_link("pages/results.py", label="Look at the results", icon=":material/table_view:")
-        st.button("Prepare another release", on_click=_prepare_another)
+        st.button("Prepare another release", on_click=leave_run)
     if release.part("tables") is not None:
-        export_section(release.plan, task.inputs.scenario)
-
-
-def released_pilot(release: Release, task: ReleaseTask) -> None:
-    """The forecast of all tables from the figures of a pilot, and the way to the rest."""
-    st.success(f"The pilot is released: {release.plan.contents}. {task.charge}")
-    st.code(str(release.folder.absolute()), language=None)
-    planned, scenario = task.inputs.plan.part("tables"), task.inputs.scenario
-    st.subheader("How good all tables will be")
-    known = kept(pilot_known, planned, release.folder)
-    drawn = worked_out(DrawnCounts.of, planned.workload, known, by=(planned, release.folder))
-    if drawn is not None:
-        made = kept(forecast_of_scenario, planned, drawn, scenario)
-        shown = range_columns(kept(made.by_order), "attributes", "meeting")
-        show_forecast(made, shown, "Forecast from the pilot")
-    with st.container(horizontal=True):
-        st.button(
-            "Go on: draw the rest",
-            type="primary",
-            help="The run is booked; nothing further is spent. What the pilot has measured counts "
-            "in all tables.",
-            on_click=_go_on,
-            args=(task,),
-        )
-        st.button("Leave it at the pilot", on_click=_prepare_another)
-    st.caption("The run can also go on later, into the same folder, at no further cost.")
-
-
-def _go_on(task: ReleaseTask) -> None:
-    inputs = task.inputs
-    account = inputs.ledger.account(inputs.data)
-    rest = ReleaseTask.begin(replace(inputs, pilot_only=False, account=account), task.project_key)
-    if rest is not None:
-        st.session_state[RELEASE_TASK] = rest
-
-
-def _prepare_another() -> None:
-    """Back to the form, with a new folder."""
-    st.session_state.pop(RELEASE_TASK, None)
-    st.session_state.pop("output", None)
+        # Behind a pilot that of the first plan; that of the rest is in the release, beside it.
+        export_section(release.plan.booked, task.inputs.scenario)
 
 
 # ---- What the ledger holds: what the records have cost, its runs, and how one is finished.
@@ -234,15 +193,21 @@ def account_view(
             listing(others, DATASET_COLUMNS, "Other records in this ledger")
 
 
-def unfinished_runs(account: Account, ledger: Ledger) -> None:
-    """A note on runs that were booked and never came to an end, and the way to finish them."""
+def unfinished_runs(account: Account, ledger: Ledger, going_on: Path | None) -> None:
+    """A note on runs that were booked and never came to an end, and the way to finish them.
+
+    going_on: the folder of one that the page goes on with
+    """
     for entry in account.entries:
-        if entry.state == "finished":
+        if entry.state == "finished" or entry.output == str(going_on):
             continue
         state, way_on = "It stays charged.", None
         if can_be_resumed(entry.output, entry.id):
             state = "It is charged, and its noise is drawn and kept."
             way_on = "Finish it without further cost", _begin_finishing, (entry.output, ledger)
+        elif attempt(partial(plan_behind_pilot, Path(entry.output))) is not None:
+            state = "It is charged, and its pilot is released; going on costs nothing further."
+            way_on = "Go on from its pilot", st.session_state.update, ({"output": entry.output},)
         elif attempt(partial(booked_run, Path(entry.output))) == entry:
             state = (
                 "It is charged; run the same plan into that folder again, which costs nothing "

@@ -99,8 +99,12 @@ def part(kind: str, scenario: Scenario | None = None) -> Any:
     if solved is None:
         return None
     solution, at = solved
-    by = solution, scenario.budget
-    found = attempt(lambda: kept(keeping, scenario.budget, at, slot=scenario.name, by=by), NO_PLAN)
+    by_rho = bool(scenario.then)
+    by = solution, scenario.budget, by_rho
+    found = attempt(
+        lambda: kept(keeping, scenario.budget, at, slot=scenario.name, by=by, by_rho=by_rho),
+        NO_PLAN,
+    )
     return None if found is None else _with_pilot(found.alone, scenario, kind)
 
 
@@ -109,7 +113,15 @@ def _with_pilot(planned: Plan, scenario: Scenario, kind: str | None = None) -> A
     made: Plan | None = planned
     if scenario.pilot is not None and planned.part("tables") is not None:
         made = attempt(
-            lambda: kept(with_pilot, planned, scenario.pilot, slot=scenario.name), NO_PLAN
+            lambda: kept(
+                with_pilot,
+                planned,
+                scenario.pilot,
+                slot=scenario.name,
+                by=(planned, scenario.pilot, scenario.rest_objective),
+                then=scenario.rest_objective,
+            ),
+            NO_PLAN,
         )
     return made if kind is None or made is None else made.part(kind)
 
@@ -137,13 +149,11 @@ def whole_plan(scenario: Scenario | None = None) -> Plan | None:
         solution, parts[kind] = solved
         solutions.append(solution)
     stated = scenario.stated_shares
-    objective = scenario.objective
-    by = (*solutions, scenario.budget, scenario.shares, objective)
+    objective, by_rho = scenario.objective, bool(scenario.then)
+    by = (*solutions, scenario.budget, scenario.shares, objective, by_rho)
+    options = {"slot": scenario.name, "by": by, "by_rho": by_rho}
     made = attempt(
-        lambda: kept(
-            combined, parts, scenario.budget, objective, stated, slot=scenario.name, by=by
-        ),
-        NO_PLAN,
+        lambda: kept(combined, parts, scenario.budget, objective, stated, **options), NO_PLAN
     )
     return None if made is None else _with_pilot(made, scenario)
 

@@ -211,7 +211,10 @@ class Closure:
                 of_bases.append(moments(workload, attribute, basis, strategies))
                 continue
             queries = None if basis.is_identity else query_matrix(basis, attributes[attribute])
-            of_trees[place] = tree.squares(attribute, strategies, queries).sum(axis=1)
+            if queries is None:
+                of_trees[place] = tree.worths(attribute, strategies)
+            else:
+                of_trees[place] = tree.squares(attribute, strategies, queries).sum(axis=1)
             # As if the level were an attribute of its own, for comparison with other mechanisms.
             of_bases.append(
                 Moments.of_single_values(int(self.sizes[attribute]))
@@ -645,10 +648,25 @@ def _kinds_of_records(
                 "The levels of the tables tell too many kinds of records apart to be planned; ask "
                 "for fewer levels, or for levels of fewer groups."
             )
-        blocks = [sparse.csr_array(classes.multiply(row[None, :])) for row in costs]
-        classes = sparse.csr_array(sparse.vstack(blocks))
+        classes = _of_pairs(classes, costs)
     shape: Any = (0,) if classes is None else classes.shape
     return classes if shape[0] > 1 else None
+
+
+def _of_pairs(classes: sparse.csr_array, costs: np.ndarray) -> sparse.csr_array:
+    """Each row of costs, float64[n, n_residuals], times every row of classes, one after another."""
+    shape: Any = classes.shape
+    rows = np.repeat(np.arange(shape[0]), np.diff(classes.indptr))
+    parts, indices, lengths = [], [], []
+    for row in costs:
+        products = classes.data * row[classes.indices]
+        is_there = products != 0
+        parts.append(products[is_there])
+        indices.append(classes.indices[is_there])
+        lengths.append(np.bincount(rows[is_there], minlength=shape[0]))
+    starts = np.append(0, np.cumsum(np.concatenate(lengths)))
+    own = np.concatenate(parts), np.concatenate(indices), starts
+    return sparse.csr_array(own, shape=(len(costs) * shape[0], shape[1]))
 
 
 def _product(members: np.ndarray, factors: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ no others.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +27,7 @@ from rpexplore.workload.workload import Workload
 COST_STEPS = 256
 """What a record costs in a block is rounded up to this part of what the dearest one does."""
 
+_MOST_KEPT = 200  # pairs of an attribute and strategies of which a tree keeps what they are worth
 _MOST_COUNTED = 5_000_000  # sums of an aggregation times the groups that they are of
 
 # Shares of noise in a value: below the first they are rounding, and stated as the second.
@@ -140,6 +142,22 @@ class LevelTree:
             shares.append(of_groups)
         return shares
 
+    def worths(self, attribute: int, strategies: Mapping[int, Strategy]) -> np.ndarray:
+        """The sums of `squares` over single values, float64[1 + n_blocks]: kept for the last uses.
+
+        A search for strategies changes those of one tree after another, and comes back to them.
+        """
+        key = attribute, tuple(map(strategies.get, self.numbers))
+        if key not in self._worths:
+            if len(self._worths) >= _MOST_KEPT:
+                self._worths.clear()
+            self._worths[key] = self.squares(attribute, strategies).sum(axis=1)
+        return self._worths[key]
+
+    @cached_property
+    def _worths(self) -> dict[tuple[int, tuple[Strategy | None, ...]], np.ndarray]:
+        return {}
+
     def squares(
         self,
         attribute: int,
@@ -154,26 +172,67 @@ class LevelTree:
 
         Raises `PlanError` for queries that are too many.
         """
-        last, index = self.of_tables[attribute]
+        index, largest = self.of_tables[attribute][1], 1.0
         n_values = int(index.max()) + 1
-        # What the groups of a level count in each value, from the last level up.
-        weights = sparse.csr_array(
-            (np.ones(len(index)), (index, np.arange(len(index)))), (n_values, len(index))
-        )
-        largest = 1.0
-        if queries is not None:
-            if queries.n_rows * len(index) > _MOST_COUNTED:
-                raise PlanError(
-                    f"The aggregation of {queries.attribute.name!r} has {queries.n_rows:,} sums of "
-                    f"{len(index):,} groups, too many for an attribute that tables have at several "
-                    f"levels (at most {_MOST_COUNTED:,} of one times the other); ask for fewer."
-                )
-            weights = sparse.csr_array(queries.of(weights.toarray(), 0))
-            largest = float(np.max(weights.data**2))
-            n_values = queries.n_rows
-        squares = np.zeros((1 + len(self.numbers), n_values))
+        if queries is None and n_values == len(index):
+            squares = self._squares_of_groups(attribute, strategies)
+        else:
+            # What the groups of a level count in each value, from the last level up.
+            weights = sparse.csr_array(
+                (np.ones(len(index)), (index, np.arange(len(index)))), (n_values, len(index))
+            )
+            if queries is not None:
+                if queries.n_rows * len(index) > _MOST_COUNTED:
+                    raise PlanError(
+                        f"The aggregation of {queries.attribute.name!r} has {queries.n_rows:,} "
+                        f"sums of {len(index):,} groups, too many for an attribute that tables "
+                        f"have at several levels (at most {_MOST_COUNTED:,} of one times the "
+                        "other); ask for fewer."
+                    )
+                weights = sparse.csr_array(queries.of(weights.toarray(), 0))
+                largest = float(np.max(weights.data**2))
+            squares = self._squares_of_sums(attribute, strategies, weights)
+        # Where a value takes all groups of a block alike, nothing is left but rounding. Something
+        # stands for it where the table needs the block: noise that nothing depends on would have no
+        # limit.
+        # Of sums the total may be such, too: they can be differences.
+        needed = [queries is not None, *np.isin(self.numbers, self.within(attribute))]
+        least = np.where(needed, _NEXT_TO_NOTHING * largest, 0.0)
+        return np.where(squares < _ROUNDING * largest, least[:, None], squares)
+
+    def _squares_of_groups(self, attribute: int, strategies: Mapping[int, Strategy]) -> np.ndarray:
+        """`squares` of values that are the groups of a level: each is in one block of a level."""
+        level, index = self.of_tables[attribute]
+        group = np.empty(len(index), dtype=np.int64)  # of each value
+        group[index] = np.arange(len(index))
+        squares = np.zeros((1 + len(self.numbers), len(index)))
         shares, first = self.shares(strategies), self.numbers[0]
-        for level in range(last, -1, -1):
+        share = np.ones(len(index))  # of its group
+        for above in range(level, -1, -1):
+            place = np.full(self.sizes[above], -1)
+            for number, groups in self.blocks[above]:
+                place[groups] = np.arange(len(groups))
+                values = np.flatnonzero(np.isin(group, groups))
+                strategy, own = strategies.get(number), share[values]
+                if strategy is None:
+                    of_values = own * own - own**2 / len(groups)
+                else:
+                    rows = own[:, None] * strategy.decoding[place[group[values]]]
+                    of_values = np.sum(rows * rows, axis=1)
+                squares[number - first + 1, values] = of_values
+            share = share * shares[above][group]
+            group = self.parents[above][group]
+        squares[0] = share**2
+        return squares
+
+    def _squares_of_sums(
+        self, attribute: int, strategies: Mapping[int, Strategy], weights: sparse.csr_array
+    ) -> np.ndarray:
+        """`squares` of sums of groups; weights: how often each takes each group, [n, n_groups]."""
+        shape: Any = weights.shape
+        squares = np.zeros((1 + len(self.numbers), shape[0]))
+        shares, first = self.shares(strategies), self.numbers[0]
+        for level in range(self.of_tables[attribute][0], -1, -1):
             columns = sparse.csc_array(weights)
             for number, groups in self.blocks[level]:
                 inside = columns[:, groups]
@@ -192,13 +251,7 @@ class LevelTree:
             )
             weights = sparse.csr_array(weights @ spread)
         squares[0] = weights.toarray()[:, 0] ** 2
-        # Where a value takes all groups of a block alike, nothing is left but rounding. Something
-        # stands for it where the table needs the block: noise that nothing depends on would have no
-        # limit.
-        # Of sums the total may be such, too: they can be differences.
-        needed = [queries is not None, *np.isin(self.numbers, self.within(attribute))]
-        least = np.where(needed, _NEXT_TO_NOTHING * largest, 0.0)
-        return np.where(squares < _ROUNDING * largest, least[:, None], squares)
+        return squares
 
     def of_query(
         self, attribute: int, vector: np.ndarray, strategies: Mapping[int, Strategy]
