@@ -16,6 +16,7 @@ from rpexplore.cli.console import (
     say_result,
     write_new,
 )
+from rpexplore.common.text import describe_count, plural
 from rpexplore.errors import RpexploreError
 
 # ---- The verbs around a plan: schema, report.
@@ -45,7 +46,6 @@ def schema(
 ) -> None:
     """Show or convert a codebook: its attributes and areas."""
     from rpexplore.cli import codebooks
-    from rpexplore.common.text import describe_count, plural
     from rpexplore.domain.codebook_remarks import layout_of_codebook, remarks_on_codebook
     from rpexplore.domain.domain import describe_attributes_from_records
     from rpexplore.domain.values import describe_combinations
