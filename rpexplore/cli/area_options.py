@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from rpexplore.workload.workload import Workload
 
 
-# ---- The options of the command line that are about areas.
-
-
 # In the order of `level_tables.PRESETS`, and the tables of the redistricting data.
 Detail = StrEnum(
     "Detail",

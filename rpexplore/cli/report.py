@@ -19,9 +19,6 @@ from rpexplore.cli.console import (
 from rpexplore.common.text import describe_count, plural
 from rpexplore.errors import RpexploreError
 
-# ---- The verbs around a plan: schema, report.
-
-
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
 
