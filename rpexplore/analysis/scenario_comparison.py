@@ -26,8 +26,6 @@ from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
 
-# ---- Scenarios side by side: their inputs, their accuracy and privacy.
-
 
 def inputs(scenarios: Sequence[Scenario]) -> pd.DataFrame:
     """What was chosen in the scenarios, as text; single values alone are no row.

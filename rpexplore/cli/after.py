@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 from rpexplore.cli import area_options, inputs, options
 from rpexplore.cli.answers import load_areas, parts_in
 from rpexplore.cli.console import progress, refuse_existing, say_result
+from rpexplore.common.files import file_bytes
+from rpexplore.common.numbers import exact_text
+from rpexplore.common.text import capitalised, describe_share, plural
+from rpexplore.domain.domain import formulas_warning
 from rpexplore.domain.expected_counts import CV_LIMIT
-from rpexplore.errors import RpexploreError
+from rpexplore.errors import ReleaseError, RpexploreError
 
 if TYPE_CHECKING:
     from rpexplore.planning.areas.area_sums import AreaName
@@ -34,8 +38,6 @@ def combine(
     releases, by single values. What only one release has is taken over; adaptive tables are left
     aside. Costs no privacy; what the releases spent adds up.
     """
-    from rpexplore.common.numbers import exact_text
-    from rpexplore.domain.domain import formulas_warning
     from rpexplore.privacy.conversions import rho_text
     from rpexplore.releases.atomic_folder import check_new
     from rpexplore.results.combination import (
@@ -121,8 +123,6 @@ def postprocess(
         farthest_group,
         median_kept,
     )
-    from rpexplore.common.text import capitalised, describe_share, plural
-    from rpexplore.domain.domain import formulas_warning
     from rpexplore.releases.atomic_folder import check_new
     from rpexplore.releases.finished_release import parts_beside
     from rpexplore.results.combination import load_unbiased, write_combined
@@ -231,7 +231,6 @@ def workbook(
     First the privacy label and a list of the tables, then a sheet a table, with standard errors,
     intervals, coefficients of variation (CV) and which cells are publishable. Costs no privacy.
     """
-    from rpexplore.common.text import plural
     from rpexplore.results.publication import Publication, sampling_of
     from rpexplore.results.results import load_any_results
     from rpexplore.results.workbook import write_workbook
@@ -254,8 +253,6 @@ def _with_known_totals(
     source: "TableRelease | Estimates", path: Path
 ) -> "tuple[Estimates | KnownRelease, str]":
     """What was measured with the totals of a file; a sentence where noise does not explain them."""
-    from rpexplore.common.files import file_bytes
-    from rpexplore.errors import ReleaseError
     from rpexplore.results.known_totals import (
         far_from_measured,
         known_totals_from_csv,
@@ -271,7 +268,6 @@ def _say_known_totals(
     release: Path, out: Path, tables: "Estimates", doubt: str, *, as_json: bool
 ) -> None:
     """Say what was written where known totals alone are met."""
-    from rpexplore.common.text import capitalised
     from rpexplore.releases.finished_release import parts_beside
     from rpexplore.results.known_totals import known_sentence
 
@@ -310,7 +306,6 @@ def write_whole_counts(
     numbers. others: further options -> what they were given as, all of which are
     refused
     """
-    from rpexplore.common.text import capitalised, plural
     from rpexplore.domain.named_areas import totals_of_areas
     from rpexplore.releases.finished_release import parts_beside
     from rpexplore.results.estimates.area_counts import area_guesses, whole_area_counts

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rpexplore.cli import area_options, inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say_result, text_table, write_new
 from rpexplore.common.numbers import shown_few
+from rpexplore.common.text import csv_of_frame, describe_numbers, rounded
 from rpexplore.errors import ReleaseError, RpexploreError
 
 if TYPE_CHECKING:
@@ -159,7 +160,6 @@ def texts_of(domain: "Domain", texts: Sequence[str], option: str = "A=VALUES") -
 
 def _answer_text(answer: "Answer") -> str:
     """The answer to a question, on three lines, and by what where a model gave it."""
-    from rpexplore.common.text import rounded
     from rpexplore.results.synthetic.questions import ModelAnswer
 
     text = (
@@ -261,7 +261,6 @@ def planned_sums(plan: "Plan | PartPlan", areas: Path) -> "pd.DataFrame":
 
 def planned_sum_table(rows: "pd.DataFrame", count: int | None) -> str:
     """The first rows of `planned_sums` as a text table (None: as many as usual)."""
-    from rpexplore.common.text import describe_numbers
     from rpexplore.workload.table_text import title
 
     total, rows = len(rows), rows.head(_MOST_SUMS if count is None else count)
@@ -381,7 +380,6 @@ class Rows:
     def say(self, facts: dict[str, Any], answers: "pd.DataFrame", key: str = "answers") -> None:
         """Print answers, and write them; facts: on what they answer."""
         from rpexplore.cli.facts import row_facts
-        from rpexplore.common.text import csv_of_frame
 
         if self.csv is not None:
             content = csv_of_frame(answers, escape_formulas=self.escape_formulas)
@@ -463,7 +461,6 @@ def answer_shares(
 
 def answers_table(rows: "pd.DataFrame") -> str:
     """Answers as a text table: what each is about, its value, standard error and interval."""
-    from rpexplore.common.text import describe_numbers
     from rpexplore.domain.result_schema import Schema
 
     schema = Schema.of(rows)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rpexplore.cli.commands import Option, Ratio
+from rpexplore.common.text import joined
 from rpexplore.errors import DomainError, WorkloadError
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from rpexplore.planning.areas.area_workload import AreaWorkload
     from rpexplore.planning.losses.losses import Loss
     from rpexplore.workload.workload import Workload
-
-
-# ---- The options of the command line that are about areas.
 
 
 # In the order of `level_tables.PRESETS`, and the tables of the redistricting data.
@@ -259,7 +257,6 @@ def tables_from_options(domain: "Domain", detail: str, **asked: Any) -> "Workloa
 
 def loss_from_options(loss: str | None, weighting: str | None, relative_to: str | None) -> "Loss":
     """The objective; `WorkloadError` for one that cannot be planned for in areas."""
-    from rpexplore.common.text import joined
     from rpexplore.planning.areas.area_loss import AREA_LOSSES
     from rpexplore.planning.serialization import loss_from_text
 

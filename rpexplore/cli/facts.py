@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from rpexplore.releases.ledger.account import Account
 
-# ---- What the command line says about adaptive plans: values, texts.
-
 
 def adaptive_facts(plan: AdaptivePlan) -> dict[str, Any]:
     """What an adaptive plan measures, and when, in plain values; each ρ is for one record.

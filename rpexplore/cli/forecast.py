@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from rpexplore.cli import area_options, forecast_options, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
 from rpexplore.cli.look import load_verified
+from rpexplore.common.processes import Progress
 from rpexplore.common.text import csv_of_frame, joined
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rpexplore.common.processes import Progress
     from rpexplore.domain.public_tables import PublicTables
     from rpexplore.domain.survey import SurveyDesign
     from rpexplore.planning.plan import Plan

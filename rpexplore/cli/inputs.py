@@ -11,17 +11,19 @@ from rpexplore.cli.options import ExcessRecords
 from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import joined, singular_noun
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
+from rpexplore.workload.bases import CustomBasis
+from rpexplore.workload.bases.custom import read_custom_basis
 
 if TYPE_CHECKING:
     from rpexplore.data.source import PersonRule, Source
     from rpexplore.domain.area_tree import AreaTree
-    from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.domain import AttributeSet, Domain
     from rpexplore.domain.record_layout import RecordLayout
     from rpexplore.privacy.budget import Budget
     from rpexplore.results.noisy_marginal import NoisyMarginal
-    from rpexplore.workload.bases import CustomBasis
     from rpexplore.workload.query_definitions import StatedQueries
     from rpexplore.workload.smooth_weights import SmoothWeights
     from rpexplore.workload.workload import Workload
@@ -252,8 +254,6 @@ def _by_table(
 
 
 def _custom_basis_of(path: Path, attribute: "Attribute") -> "CustomBasis":
-    from rpexplore.workload.bases.custom import read_custom_basis
-
     return read_custom_basis(_bytes_of(path), path.name, attribute)
 
 
@@ -463,8 +463,6 @@ def with_public_values(
 
     from rpexplore.data.files.columns import read_column_values
     from rpexplore.data.files.source import file_kind
-    from rpexplore.domain.attribute import Attribute
-    from rpexplore.domain.categories import Categories
     from rpexplore.domain.domain import completed, is_unfinished, label_from_records
 
     for option in options:

@@ -21,6 +21,7 @@ from rpexplore.cli.console import (
     write_new,
 )
 from rpexplore.common.processes import Progress
+from rpexplore.common.text import describe_numbers
 from rpexplore.errors import ContradictionError, RpexploreError
 
 if TYPE_CHECKING:
@@ -328,7 +329,6 @@ def _tables(part: Any, count: int | None, on_progress: Progress) -> tuple[dict[s
     from rpexplore.analysis.baselines import PLAN, describe_missing
     from rpexplore.analysis.baselines import compare as compared
     from rpexplore.cli.facts import row_facts
-    from rpexplore.common.text import describe_numbers
 
     comparison = compared(part, on_progress=on_progress)
     there = comparison.there

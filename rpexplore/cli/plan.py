@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rpexplore.cli import area_options, forecast_options, inputs, options, weights
 from rpexplore.cli.commands import Option
 from rpexplore.cli.console import progress, refuse_existing, say_result, text_table
+from rpexplore.cli.options import MinimumBudgetFor
 from rpexplore.cli.request_file import RequestFile
+from rpexplore.common.processes import Progress
 from rpexplore.common.text import describe_share
 from rpexplore.errors import ReleaseError, WorkloadError
 
 if TYPE_CHECKING:
-    from rpexplore.cli.options import MinimumBudgetFor
     from rpexplore.cli.plan_inputs import PartsAsked
-    from rpexplore.common.processes import Progress
     from rpexplore.domain.domain import Domain
     from rpexplore.domain.expected_counts import ExpectedCounts
     from rpexplore.planning.adaptive import AdaptivePlan

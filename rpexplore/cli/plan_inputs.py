@@ -11,9 +11,14 @@ import numpy as np
 
 from rpexplore.cli import area_options, inputs
 from rpexplore.cli import counts as preset_inputs
+from rpexplore.cli.options import PresetName
 from rpexplore.common.numbers import exact_share
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import joined, plural
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.ordered_values import Integers
 from rpexplore.errors import DomainError, PlanError, RpexploreError, WorkloadError
 from rpexplore.planning import planner
 from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES
@@ -21,18 +26,16 @@ from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.losses.losses import Loss, MaxVariance
 from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.plan import PARTS, Plan
 from rpexplore.planning.planner import Optimum
 from rpexplore.planning.serialization import loss_from_text
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.table_text import split_at_table, table_from_text, workload_from_csv
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     from rpexplore.analysis.rule_targets import RuleTargets
-    from rpexplore.cli.options import PresetName
     from rpexplore.domain.area_tree import AreaTree
-    from rpexplore.domain.domain import Domain
-    from rpexplore.domain.expected_counts import ExpectedCounts
     from rpexplore.planning.areas.area_workload import AreaWorkload
     from rpexplore.planning.request import Request, Rounds
     from rpexplore.workload.query_definitions import StatedQueries
@@ -189,10 +192,6 @@ def split_by_level(
     """
     if tree is None:
         return {}, dict(asked)
-    from rpexplore.domain.attribute import Attribute
-    from rpexplore.domain.domain import Domain
-    from rpexplore.domain.ordered_values import Integers
-    from rpexplore.workload.table_text import split_at_table, table_from_text
 
     levels = [level for level in tree.levels[1:] if level not in domain.names]
     areas = (Attribute(level, Integers(0, 0)) for level in levels)
@@ -255,8 +254,6 @@ def _refuse_levels_in_file(domain: "Domain", known: "Domain", file: Path | None)
 
     known: the domain with the levels as attributes
     """
-    from rpexplore.workload.table_text import workload_from_csv
-
     if file is None:
         return
     tables: Sequence[tuple[str, ...]] = ()
@@ -297,8 +294,6 @@ def loss_from_options(
     loss: str | None, weighting: str | None, relative_to: str | None, *, in_areas: bool
 ) -> "Loss":
     """The objective; `WorkloadError` for one that cannot be planned for in areas."""
-    from rpexplore.planning.serialization import loss_from_text
-
     if in_areas:
         return area_options.loss_from_options(loss, weighting, relative_to)
     return loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
@@ -306,8 +301,6 @@ def loss_from_options(
 
 def shares_from_options(share: Sequence[str]) -> dict[str, Fraction] | None:
     """Shares of the budget such as tables=1/2, exact; None where none is stated."""
-    from rpexplore.planning.plan import PARTS
-
     shares: dict[str, Fraction] = {}
     for text in share:
         kind, sign, number = text.partition("=")

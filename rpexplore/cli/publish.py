@@ -12,7 +12,7 @@ from rpexplore.cli.commands import Argument, Option
 from rpexplore.cli.console import interactive, progress, refuse_existing, say_result, write_new
 from rpexplore.common.text import joined
 from rpexplore.errors import RpexploreError
-from rpexplore.results.formats.writers import NAMES
+from rpexplore.results.formats.writers import DEFAULT, NAMES
 
 # ---- The verb that exports finished tables to the formats of others.
 
@@ -118,7 +118,6 @@ def publish(
     from rpexplore.releases.atomic_folder import check_new
     from rpexplore.results.formats.imprint import Imprint
     from rpexplore.results.formats.publishing import FORMATS, publish
-    from rpexplore.results.formats.writers import DEFAULT
 
     imprint = Imprint(title, publisher, license, agency, period, time_period, record_noun)
     check_new(out)

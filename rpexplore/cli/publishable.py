@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rpexplore.cli.console import text_table
 from rpexplore.common.files import file_bytes
 from rpexplore.common.text import describe_share, rounded
+from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import (
     CV_LIMIT,
     ExpectedCounts,
@@ -14,6 +15,7 @@ from rpexplore.domain.expected_counts import (
     checked_cv_limit,
 )
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
+from rpexplore.domain.public_tables import PublicTables
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import RpexploreError, WorkloadError
 
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from rpexplore.analysis.forecast import Forecast
     from rpexplore.analysis.queries import CountUsefulness
     from rpexplore.domain.area_tree import AreaTree
-    from rpexplore.domain.domain import Domain
-    from rpexplore.domain.public_tables import PublicTables
     from rpexplore.planning.part_plan import PartPlan
     from rpexplore.planning.plan import Plan
 

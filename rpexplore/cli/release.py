@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli import inputs, options
 from rpexplore.cli.console import agreed, interactive, progress, say, say_privately, say_result
+from rpexplore.common.numbers import exact_fraction, exact_text
 from rpexplore.common.text import plural
 from rpexplore.errors import DataError, RpexploreError
 
@@ -54,7 +55,6 @@ def release(
     says that the rest is planned anew, PLAN is then what `forecast FOLDER --rest` has made.
     """
     from rpexplore.cli.facts import account_facts, announcement, booked_since
-    from rpexplore.common.numbers import exact_text
     from rpexplore.data.coding import EVERY
     from rpexplore.data.source import weight_note
     from rpexplore.domain.domain import formulas_warning
@@ -256,7 +256,6 @@ def ledger(
     may book runs; a role of --grant-limits may set limits and demand approvals.
     """
     from rpexplore.cli.facts import account_facts, account_text
-    from rpexplore.common.numbers import exact_fraction, exact_text
     from rpexplore.releases.approvals import ApprovalDemand
     from rpexplore.releases.ledger.account import IN_NOISE
     from rpexplore.releases.ledger.ledger import Ledger

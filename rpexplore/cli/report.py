@@ -16,10 +16,8 @@ from rpexplore.cli.console import (
     say_result,
     write_new,
 )
+from rpexplore.common.text import describe_count, plural
 from rpexplore.errors import RpexploreError
-
-# ---- The verbs around a plan: schema, report.
-
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -45,7 +43,6 @@ def schema(
 ) -> None:
     """Show or convert a codebook: its attributes and areas."""
     from rpexplore.cli import codebooks
-    from rpexplore.common.text import describe_count, plural
     from rpexplore.domain.codebook_remarks import layout_of_codebook, remarks_on_codebook
     from rpexplore.domain.domain import describe_attributes_from_records
     from rpexplore.domain.values import describe_combinations

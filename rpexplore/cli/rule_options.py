@@ -10,7 +10,7 @@ import numpy as np
 from rpexplore.cli.forecast_options import public_sources
 from rpexplore.common.numbers import exact_fraction
 from rpexplore.common.processes import Progress
-from rpexplore.domain.expected_counts import CV_LIMIT, checked_cv_limit
+from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.minimum_budget import minimum_budget
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rpexplore.analysis.most_people import MostPeople
     from rpexplore.analysis.rule_targets import RuleTargets
     from rpexplore.cli.plan_inputs import PartsAsked
-    from rpexplore.domain.expected_counts import ExpectedCounts
     from rpexplore.domain.public_tables import PublicTable
 
 REQUIRED = "required"  # of --minimum-budget

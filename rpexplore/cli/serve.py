@@ -30,9 +30,6 @@ from rpexplore.common.server import ACCOUNT_HEADER, ACCOUNT_OF_USER, PublicAddre
 from rpexplore.common.server_files import Login
 from rpexplore.errors import RpexploreError
 
-# ---- The verb that serves the app: app.
-
-
 # What it alone needs is imported where it is needed, so that no other verb waits for it.
 
 DataFolders = Annotated[

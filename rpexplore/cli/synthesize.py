@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 from rpexplore.cli import area_options, options
 from rpexplore.cli.commands import Option
 from rpexplore.cli.console import progress, say_result, text_table
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import describe_share, joined
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
-    from rpexplore.common.processes import Progress
     from rpexplore.domain.expected_counts import ExpectedCounts
     from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
     from rpexplore.planning.table_plan import TablePlan
@@ -186,7 +187,6 @@ def simulate(
     from rpexplore.cli.facts import row_facts
     from rpexplore.cli.plan import adaptive_rehearsal, rehearsed_adaptively
     from rpexplore.cli.publishable import expected_from_options
-    from rpexplore.common.text import describe_share, joined
     from rpexplore.domain.readings import READINGS
     from rpexplore.planning.part_plan import TITLES
     from rpexplore.planning.plan import load_plan

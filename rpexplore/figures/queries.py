@@ -15,9 +15,6 @@ from rpexplore.figures.axes import go, shortened, shortened_labels
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.privacy.conversions import rho_text
 
-# ---- Query plans: the budget that each method needs, and the share of it that each cell uses.
-
-
 _PLAN, _BASELINE = axes.style(0), axes.style(1)
 _MOST_TICKS = 6
 _LONGEST = 18  # characters of a label on the axis

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +13,7 @@ from rpexplore.planning.counts_objectives import LARGEST, CountsObjective
 from rpexplore.planning.losses.losses import Loss, p_norm
 from rpexplore.planning.part_plan import TITLES, Certificate, PartPlan
 from rpexplore.privacy.budget import Budget
-
-if TYPE_CHECKING:
-    from rpexplore.workload.workload import Workload
+from rpexplore.workload.workload import Workload
 
 # Each part's loss is inversely proportional to its privacy cost c_i: L_i / c_i. The losses of parts
 # combine as those of tables within a part do: they are added (p = 1), the largest counts (p = ∞),

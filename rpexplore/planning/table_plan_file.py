@@ -88,9 +88,6 @@ if TYPE_CHECKING:
     from rpexplore.planning.table_plan import TablePlan
 
 
-# ---- The fields of tables in a plan file.
-
-
 CLASS = record(
     basis_index=BASIS_INDEX,
     weight=WEIGHT,

@@ -34,6 +34,7 @@ from rpexplore.errors import (
     RpexploreError,
     WorkloadError,
 )
+from rpexplore.planning.mechanism.reconstruction import Where
 from rpexplore.planning.part_plan import TITLES, PartPlan
 from rpexplore.planning.plan import LAST_OF_VERSION_1, Plan
 from rpexplore.releases.approvals import (
@@ -45,7 +46,7 @@ from rpexplore.releases.approvals import (
     readme_section,
 )
 from rpexplore.releases.atomic_folder import MANIFEST
-from rpexplore.releases.items import Item, PartReader
+from rpexplore.releases.items import Answer, Item, PartReader
 from rpexplore.releases.manifest import (
     README,
     CheckedFolder,
@@ -66,9 +67,6 @@ from rpexplore.releases.readme import release_readme
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from rpexplore.planning.mechanism.reconstruction import Where
-    from rpexplore.releases.items import Answer
 
 FORMAT = ("rpexplore-release", 2)
 WRITING = "Writing the release"  # what `on_progress` is told

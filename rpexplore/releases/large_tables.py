@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +18,7 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import contribution, spread_sum
-
-if TYPE_CHECKING:
-    from rpexplore.workload.workload import Workload
+from rpexplore.workload.workload import Workload
 
 MAX_TABLE_CELLS = 50_000_000
 """Cells of a table up to which it is put together as a whole."""

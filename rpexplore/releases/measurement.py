@@ -21,11 +21,11 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import large_tables
 from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
+from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     from rpexplore.data.areas import AreaCuts
     from rpexplore.planning.areas.area_design import AreaDesign
-    from rpexplore.workload.workload import Workload
 
 PART_CELLS = 200_000_000
 """Cells that are counted at a time: 4 bytes each."""

@@ -1,6 +1,7 @@
 """The bundle: everything one takes away with a plan, in one zip file. No records, ever."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -14,7 +15,7 @@ from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.reports.recipe import printable
-from rpexplore.reports.report import Report, html, pdf, report
+from rpexplore.reports.report import Report, html, report
 from rpexplore.reports.script import (
     AREA_TOTALS,
     command_lines,
@@ -25,6 +26,8 @@ from rpexplore.reports.script import (
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.codebook_import import survey_named_after
 from rpexplore.scenarios.scenario import Scenario
+
+Content = TypeVar("Content", str, bytes)
 
 FILENAME = "plan-bundle.zip"
 _PURPOSES = {
@@ -61,8 +64,8 @@ def bundle(
     kept = scenario if plan.part("areas") else scenario.replaced(areas=None)
     texts = {
         "plan.json": plan.text,
-        "report.html": report_html(
-            plan, scenario, rehearsal, approvals, expected, area_guesses, area_totals
+        "report.html": html(
+            contents_of(plan, scenario, rehearsal, approvals, expected, area_guesses, area_totals)
         ),
         **({"tables.csv": of_parts["tables.csv"].text} if tables else {}),
         "codebook.json": plan.domain.text("codebook.json"),
@@ -183,31 +186,6 @@ def contents_of(
     )
 
 
-def report_html(
-    plan: Plan,
-    scenario: Scenario,
-    rehearsal: SmoothRehearsal | None = None,
-    approvals: Sequence[Approval] = (),
-    expected: ExpectedCounts | None = None,
-    area_guesses: pd.DataFrame | None = None,
-    area_totals: AreaTotals | None = None,
-) -> str:
-    """The report on a scenario's plan as HTML."""
-    return html(
-        contents_of(plan, scenario, rehearsal, approvals, expected, area_guesses, area_totals)
-    )
-
-
-def report_pdf(
-    plan: Plan,
-    scenario: Scenario,
-    rehearsal: SmoothRehearsal | None = None,
-    approvals: Sequence[Approval] = (),
-    expected: ExpectedCounts | None = None,
-    area_guesses: pd.DataFrame | None = None,
-    area_totals: AreaTotals | None = None,
-) -> bytes:
-    """The report on a scenario's plan as PDF."""
-    return pdf(
-        contents_of(plan, scenario, rehearsal, approvals, expected, area_guesses, area_totals)
-    )
+def report_as(form: Callable[[Report], Content], *contents: Any) -> Content:
+    """The report on a scenario's plan by `report.html` or `pdf`; contents: as of `contents_of`."""
+    return form(contents_of(*contents))

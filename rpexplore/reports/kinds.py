@@ -26,9 +26,6 @@ from rpexplore.reports.section import Section
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.workload import Workload
 
-# ---- What reports call the kinds of parts of a plan, where sentences differ between them.
-
-
 # Where the standard error is below this, the noise's whole steps show in its quantiles.
 COARSE = 2.0
 

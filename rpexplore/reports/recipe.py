@@ -26,9 +26,6 @@ from rpexplore.workload.bases.custom import csv_from_custom_basis, read_custom_b
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.workload import Workload
 
-# ---- The recipe of a plan: the request that gives its tables, and its custom bases as files.
-
-
 # What else stands in the folder, as lower-case stems.
 _TAKEN = {
     "plan", "report", "tables", "codebook", "scenario", "commands", "expected", "board", "made",

@@ -40,8 +40,6 @@ from rpexplore.workload.rules import SURELY, Rule
 from rpexplore.workload.table_text import titles
 from rpexplore.workload.targets import MET_FACTOR
 
-# ---- What a report tells of tables: how many, how accurate, how fair, targets, readings.
-
 
 def tables_report(plan: TablePlan, given: Given) -> PartReport:
     """What there is to tell of tables."""

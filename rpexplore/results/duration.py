@@ -18,9 +18,6 @@ from rpexplore.results.synthetic.population import records_swept, sweep_chunk_si
 from rpexplore.results.synthetic.targets import MOST_RESIDUALS
 from rpexplore.results.unbiased import Estimates
 
-# ---- How long post-processing takes on this machine: in words, beforehand, and roughly.
-
-
 # The search for nonnegative tables takes 20 rounds where few counts are near 0, and 140 for the
 # 3-way tables of the sample data at ε = 0.1.
 _ROUNDS = 100

@@ -10,7 +10,7 @@ from itertools import chain
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -198,6 +198,29 @@ def load_checked(
     if files is not None:
         check_listed(folder, manifest, files, noun)
     return MappingProxyType(manifest)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComputedFolder:
+    """A folder of what was computed from measured figures; `load_checked` reads its manifest."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    @cached_property
+    def checked(self) -> CheckedFolder:
+        """The folder, whose files are checked again when they are read."""
+        return CheckedFolder(self.folder, self.manifest)
+
+    @property
+    def label(self) -> str:
+        """How its figures or records came about, in words that go with them."""
+        return self.manifest["label"]
+
+    @property
+    def readers(self) -> tuple[Self]:
+        """What is looked at by itself."""
+        return (self,)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

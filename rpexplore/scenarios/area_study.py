@@ -43,9 +43,6 @@ from rpexplore.workload.table_text import Table, title
 from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 
-# ---- Area study: what a plan for areas is made from, but its budget.
-
-
 MOST_TOTALS = 1_000_000  # characters of the file of known totals, which a project keeps
 MOST_TABLES = 200  # of the other attributes, to choose from
 _USUAL_ORDER = 3  # of the tables to begin with

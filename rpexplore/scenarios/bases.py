@@ -19,8 +19,6 @@ from rpexplore.workload.bases import BASES, Basis, CustomBasis, Identity, from_j
 from rpexplore.workload.table_text import Table, query_matrix, table_from_text, title
 from rpexplore.workload.workload import Workload
 
-# ---- Query bases of attributes, in all tables or in some, kept apart from a codebook.
-
 
 @dataclass(frozen=True)
 class BasisChoice:

@@ -13,9 +13,6 @@ import streamlit as st  # keeps what belongs to a session, and says when that ha
 from rpexplore.common.server import OWN_APP, Limits, server_settings
 from rpexplore.common.server_files import log_event, timed_event
 
-# ---- How this server serves: for one's own records beside it, or for planning alone.
-
-
 HAND_OVER = "Hand over"
 
 

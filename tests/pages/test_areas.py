@@ -17,7 +17,8 @@ from rpexplore.domain import area_tree_file
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import minimum_area_budget
 from rpexplore.planning.plan import load_plan
-from rpexplore.reports.bundle import bundle, report_html
+from rpexplore.reports.bundle import bundle, contents_of
+from rpexplore.reports.report import html
 from rpexplore.reports.script import command_lines, python_script
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.examples import sample_records_for
@@ -158,7 +159,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     # The report is of the areas' own records, not of those of a scenario's other codebook.
     other = scenario.replaced(domain=rp.Domain.from_sizes({"age": 2}))
     for begun, survey in ((scenario, "Census of Orsavia"), (other, "Country-census")):
-        assert re.findall("<h1[^>]*>(.*?)</h1>", report_html(plan.alone, begun)) == [survey]
+        assert re.findall("<h1[^>]*>(.*?)</h1>", html(contents_of(plan.alone, begun))) == [survey]
 
 
 def test_areas_are_a_part_of_the_scenario(towns, app):

@@ -143,12 +143,12 @@ def test_what_cannot_be_made_says_why_and_can_be_tried_again(made, small, monkey
         raise ExportError("The disk of fonts is gone; put it back.")
 
     monkeypatch.setattr(report, "find_browser", lambda: Path("chromium"))
-    monkeypatch.setattr(bundle, "report_pdf", fail)
+    monkeypatch.setattr(report, "pdf", fail)
     session, _ = opened(small)
     with pytest.raises(AssertionError, match="never made"):
         file_made(session, "report.pdf", made)
     assert "The disk of fonts is gone" in session.error[0].value
-    monkeypatch.setattr(bundle, "report_pdf", lambda *_: b"%PDF-")
+    monkeypatch.setattr(report, "pdf", lambda *_: b"%PDF-")
     next(button for button in session.button if button.label == "Try again").click().run()
     session.run()
     assert made["report.pdf"] == b"%PDF-"
@@ -166,7 +166,7 @@ def test_nothing_is_made_before_it_is_asked_for(monkeypatch, many):
     def refuse(*_):
         raise AssertionError("made without being asked for")
 
-    for name in ("bundle", "report_html", "report_pdf", "commands_of"):
+    for name in ("bundle", "report_as", "commands_of"):
         monkeypatch.setattr(bundle, name, refuse)
     monkeypatch.setattr(export, "python_script", refuse)
     opened(many)

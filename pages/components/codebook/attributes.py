@@ -24,9 +24,6 @@ from rpexplore.domain.values import example_of
 from rpexplore.scenarios import codebook_grid, codebook_import
 from rpexplore.scenarios.codebook_import import combinations_in_words, domain_with_lines, lines_of
 
-# ---- The attributes as a grid on the Data page, and what is still missing of them.
-
-
 HERE = "codebook"
 GRID = "codebook grid"  # its messages stand below it
 

@@ -32,9 +32,6 @@ from rpexplore.scenarios.codebook_grid import (
     with_missing_lines,
 )
 
-# ---- The values of one attribute on the Data page: what they are called, and their groups.
-
-
 HERE = "labels"
 LISTED, NUMBERS, DATES = "categories", "numbers", "dates"
 GROUP_HELP = (

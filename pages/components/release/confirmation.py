@@ -15,9 +15,6 @@ from rpexplore.releases.approvals import missing_text, most_demanded, refuse_wro
 from rpexplore.releases.ledger.account import Account
 from rpexplore.serving.release_tasks import ReleaseInputs, run_facts
 
-# ---- The dialog before a run: what is run, on what, what it costs and what it gives.
-
-
 HERE = "confirmation"
 ASKED, TYPED = "confirmation asked", "confirmed name"
 

@@ -81,14 +81,14 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         "report.html",
         "For the board that approves the plan: what is promised to whom, how accurate "
         f"{parts_with_accuracy(planned)} is, what is proven, what is left to do{rehearsed}.",
-        partial(bundle.report_html, *contents),
+        partial(bundle.report_as, report.html, *contents),
         slow=slow,
     )
     no_browser = report.find_browser() is None
     piece(
         "report.pdf",
         f"{report.NO_BROWSER}." if no_browser else "The same to print or to file.",
-        partial(bundle.report_pdf, *contents),
+        partial(bundle.report_as, report.pdf, *contents),
         disabled=no_browser,
         slow=key,
     )

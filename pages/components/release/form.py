@@ -27,9 +27,6 @@ from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.results.estimates.area_cells import why_no_whole_counts
 
-# ---- The form of a release: whether all that is chosen on the page can be used.
-
-
 T = TypeVar("T")
 
 

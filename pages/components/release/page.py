@@ -52,8 +52,6 @@ from rpexplore.releases.pilot import pilot_folder
 from rpexplore.reports import bundle
 from rpexplore.serving.release_tasks import ReleaseInputs, ReleaseTask, any_going, going_since
 
-# ---- Release: take the plan along, run it on records, once, and look at the result.
-
 
 def draw() -> None:
     """The page."""

@@ -38,9 +38,6 @@ from rpexplore.results.publication import (
 )
 from rpexplore.results.results import Results, ShownTables
 
-# ---- The results browser: tables in several views, subtotals, and answers to queries.
-
-
 VIEWS = {  # how many attributes each needs, what draws it, and what it is called in a sentence
     "Crosstab": (0, crosstab_view, "a crosstab"),
     "List": (0, list_view, "a list"),

@@ -30,9 +30,6 @@ from rpexplore.results.publication import Publication
 from rpexplore.results.results import AnyResults
 from rpexplore.results.workbook import MAX_TABLES, workbook_bytes
 
-# ---- Tables of the results as files: one as CSV and Parquet, all as an Excel workbook.
-
-
 MOST_IN_WORKBOOK = 200_000  # cells: some ten seconds of work
 MOST_ON_PAGE = 2_000_000  # cells behind the crosstabs of a page for readers: the same
 

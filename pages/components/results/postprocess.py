@@ -51,9 +51,6 @@ from rpexplore.results.unbiased import Estimates, has_levels
 from rpexplore.serving.tasks import Task
 from rpexplore.workload.table_text import title
 
-# ---- Post-processing: processed tables and combined ones, each an explicit choice with its label.
-
-
 HERE = "results"
 POSTPROCESSING = "postprocessing"  # the work that goes on
 _LEFT_OPEN = "section left open"  # the field of the one that is open at first

@@ -19,9 +19,6 @@ from rpexplore.serving.limits import refuse_upload
 from rpexplore.serving.sessions import limits, plans_only, reading
 from rpexplore.serving.streamlit_parts import forget_uploaded
 
-# ---- Files on the pages: typed paths, uploads, and downloads; and where releases are written.
-
-
 Content = str | bytes
 _REFUSED = "refused uploads"  # their ids: what is in a box stays there till the end of the run
 

@@ -27,9 +27,6 @@ from rpexplore.planning.part_plan import TITLES
 from rpexplore.serving.accounts import LOG_OUT, account
 from rpexplore.serving.sessions import has_place, limits, session_number, where_kept
 
-# ---- What is around every page: title, session state, navigation and the line on top.
-
-
 STYLE = Path(__file__).parents[3] / ".streamlit/style.css"  # beside the theme
 
 

@@ -51,9 +51,6 @@ from rpexplore.scenarios.workload_changes import (
 )
 from rpexplore.workload.workload import Workload
 
-# ---- Average against worst case, on the Trade-offs page: what the one costs the other.
-
-
 HERE = "frontier"
 POINT = "point of frontier"
 

@@ -28,9 +28,6 @@ from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import NOTATIONS, parse_target
 
-# ---- Weight and targets on the Tables page, of each table or of many at once.
-
-
 MOST_ROWS = 2000
 HERE = "settings"
 GRID = "workload grid"

@@ -44,9 +44,6 @@ from rpexplore.data.source import Counts
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import DataError
 
-# ---- Sessions on PostgreSQL: one transaction that reads only.
-
-
 _NORMALIZES = 13_00_00  # the first version of a server that has normalize()
 _BLOCKS_AT_LEAST = 8  # for each of the statements, which all have to code the records
 

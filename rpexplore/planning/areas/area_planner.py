@@ -35,9 +35,6 @@ from rpexplore.planning.planner import refuse_weights
 from rpexplore.planning.solvers.solution import report_gap
 from rpexplore.privacy.budget import ADD_REMOVE, Budget
 
-# ---- Area planner: (tables in areas, loss, budget) → plan. Never sees a record.
-
-
 # Relative gaps at which the searches end.
 _SUM_TOLERANCE, _TOLERANCE = 1e-4, 3e-3
 _MOST_NUMBERS = 30_000_000  # 8 bytes each, of which there are some arrays

@@ -15,9 +15,6 @@ from rpexplore.errors import WorkloadError
 from rpexplore.planning.areas.area_sums import AreaName, area_numbers
 from rpexplore.workload.workload import Workload
 
-# ---- Area workload: which tables are asked for in which areas.
-
-
 _NOTHING = -1
 
 

@@ -39,19 +39,14 @@ from rpexplore.releases.area_files import (
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.manifest import (
-    CheckedFolder,
-    file_entry,
-    now,
-    read_manifest,
-    save_manifest,
-)
+from rpexplore.releases.manifest import file_entry, now, read_manifest, save_manifest
 from rpexplore.releases.table_cells import write_rows
 from rpexplore.results.estimates.area_cells import AreaCells, PartCells, cells_of, exact_numbers
 from rpexplore.results.estimates.area_guesses import BestGuesses, find_spreads, tables_with_errors
 from rpexplore.results.estimates.whole_areas import UNKNOWN, WholeCounts, known_totals
 from rpexplore.results.measurement_source import SPENT, facts_of_sources, guarantee, sources_of
 from rpexplore.results.processed_tables import (
+    ComputedFolder,
     load_checked,
     new_tables_folder,
     said_in_files,
@@ -77,11 +72,8 @@ _FACTS = ("created", "label", "guarantee", "known_totals", *SPENT)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AreaCounts:
+class AreaCounts(ComputedFolder):
     """The tables of a folder that `whole_area_counts` or `area_guesses` has written."""
-
-    folder: Path
-    manifest: Mapping[str, Any]
 
     @classmethod
     def load(cls, folder: str | Path) -> "AreaCounts":
@@ -97,16 +89,6 @@ class AreaCounts:
 
         facts = (*_FACTS, *({ROUNDED} & read_manifest(folder).keys()))
         return cls(folder, load_checked(folder, KIND, _NOUN, facts, facts_of))
-
-    @cached_property
-    def checked(self) -> CheckedFolder:
-        """The folder, whose files are checked again when they are read."""
-        return CheckedFolder(self.folder, self.manifest)
-
-    @property
-    def label(self) -> str:
-        """How the tables came about, in words that go with them."""
-        return self.manifest["label"]
 
     @property
     def is_smooth(self) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from rpexplore.analysis.released_cells import ReleasedCells, rows_of_amounts
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
+from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.readings import are_publishable_as_estimated, quality_flags
 from rpexplore.domain.result_schema import Schema
@@ -30,9 +31,6 @@ from rpexplore.results.results import ShownTables
 from rpexplore.results.shares import share_columns
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.table_text import query_matrix
-
-if TYPE_CHECKING:
-    from rpexplore.domain.domain import Domain
 
 # Of unbiased counts by single values, every figure of a crosstab is a product query on one
 # marginal: a cell, a group of values, a total. So totals are sums of the cells, and all errors and

@@ -33,13 +33,13 @@ from rpexplore.releases.area_files import area_columns
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.manifest import CheckedFolder, file_entry, now, save_manifest
+from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import label_columns
 from rpexplore.results.area_results import AreaResults, tables_of
 from rpexplore.results.estimates.area_cells import AreaCells, cells_of
 from rpexplore.results.estimates.area_counts import area_guesses
 from rpexplore.results.measurement_source import SPENT, facts_of_sources, guarantee
-from rpexplore.results.processed_tables import load_checked, new_tables_folder
+from rpexplore.results.processed_tables import ComputedFolder, load_checked, new_tables_folder
 from rpexplore.results.synthetic.further_attributes import FurtherAttributes
 
 if TYPE_CHECKING:
@@ -53,13 +53,10 @@ _RECORDS, _LABEL_IN_FILES = "records", b"rpexplore"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AreaRecords:
+class AreaRecords(ComputedFolder):
     """The records of a folder that `synthesize_areas` has written."""
 
     kind: ClassVar[str] = "area records"
-
-    folder: Path
-    manifest: Mapping[str, Any]
 
     @classmethod
     def load(cls, folder: str | Path) -> "AreaRecords":
@@ -72,21 +69,6 @@ class AreaRecords:
             return {"label": label, "rows": sum(file.num_rows for file in files)}
 
         return cls(folder, load_checked(folder, KIND, _NOUN, _FACTS, facts_of, made="records"))
-
-    @cached_property
-    def checked(self) -> CheckedFolder:
-        """The folder, whose files are checked again when they are read."""
-        return CheckedFolder(self.folder, self.manifest)
-
-    @property
-    def label(self) -> str:
-        """What the records are."""
-        return self.manifest["label"]
-
-    @property
-    def readers(self) -> "tuple[AreaRecords]":
-        """What is looked at by itself."""
-        return (self,)
 
     @property
     def n_records(self) -> int:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,10 +13,10 @@ from rpexplore.common.json_fields import text_of
 from rpexplore.common.text import describe_share, joined, plural
 from rpexplore.domain.values import combination_text
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.manifest import CheckedFolder, read_manifest
+from rpexplore.releases.manifest import read_manifest
 from rpexplore.releases.table_cells import check_schema, read_columns
 from rpexplore.results.measurement_source import SPENT
-from rpexplore.results.processed_tables import load_checked
+from rpexplore.results.processed_tables import ComputedFolder, load_checked
 from rpexplore.results.synthetic.comparison import (
     CELLS_COLUMNS,
     MEASURED,
@@ -185,13 +184,10 @@ def checked_engine(name: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SyntheticRecords:
+class SyntheticRecords(ComputedFolder):
     """The records of a folder that `records_folder.synthesize` has written."""
 
     kind: ClassVar[str] = "synthetic"
-
-    folder: Path
-    manifest: Mapping[str, Any]
 
     @classmethod
     def load(cls, folder: str | Path) -> "SyntheticRecords":
@@ -223,21 +219,6 @@ class SyntheticRecords:
             made="records",
         )
         return cls(folder, manifest)
-
-    @cached_property
-    def checked(self) -> CheckedFolder:
-        """The folder, whose files are checked again when they are read."""
-        return CheckedFolder(self.folder, self.manifest)
-
-    @property
-    def label(self) -> str:
-        """What the records are."""
-        return self.manifest["label"]
-
-    @property
-    def readers(self) -> "tuple[SyntheticRecords]":
-        """What is looked at by itself."""
-        return (self,)
 
     @property
     def is_adaptive(self) -> bool:
