@@ -169,6 +169,7 @@ def test_of_a_database_and_its_copy_the_one_that_goes_on_is_used(folder, tmp_pat
     assert n_runs_in(copy, data) == 3
 
 
+@pytest.mark.nightly
 def test_a_database_and_its_copy_that_went_on_apart_are_merged(folder, tmp_path, copied_database):
     original, copy = copied_database
     data = folder / "one.csv"

@@ -1,23 +1,32 @@
 """What people add to a report for the board: printed in its section, and nothing but text."""
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
 import rpexplore as rp
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.bundle import contents_of
 from rpexplore.reports.report import html, report
 from rpexplore.scenarios.board_notes import SECTIONS, BoardNotes
-from tests.reports.reports import Page, plan_of, report_of
-from tests.reports.scenarios import SCENARIOS
+from rpexplore.scenarios.scenario import Scenario
+from tests.reports.reports import Page, report_of
 
 ATTACK = "</p><script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
-def page_with(notes: BoardNotes, name: str = "groups") -> Page:
-    scenario = SCENARIOS[name].replaced(board=notes)
-    return Page(html(contents_of(plan_of(name), scenario)))
+SMALL = Scenario(rp.Domain.from_sizes({"age": 3, "sex": 2}))
+
+
+@cache
+def small_plan() -> TablePlan:
+    return SMALL.table_plan()
+
+
+def page_with(notes: BoardNotes) -> Page:
+    return Page(html(contents_of(small_plan(), SMALL.replaced(board=notes))))
 
 
 @pytest.mark.nightly
@@ -65,7 +74,7 @@ def test_questions_and_decision_come_first_with_lines_for_what_is_open():
 
 
 def test_a_decision_says_whether_it_is_on_this_plan():
-    plan = plan_of("groups")
+    plan = small_plan()
     notes = BoardNotes(
         decision="Approved.", decided_on=plan.sha256, decided_by=("A. Miller, chair",)
     )
