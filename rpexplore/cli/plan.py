@@ -313,7 +313,7 @@ def plan(
         weight_column, max_weight, weight_decimals, unweighted or []
     )
     not_weighted = {
-        "--counts": counts, "--count": count, "--preset": preset, "--adaptive": adaptive,
+        "--preset": preset, "--adaptive": adaptive,
         "--smooth-weights": smooth_weights, "--from-release": from_release,
     }  # fmt: skip
     domain = records_weighted.domain(domain, not_weighted)

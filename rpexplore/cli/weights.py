@@ -19,7 +19,7 @@ WeightColumn = Annotated[
         metavar="W",
         help="The column of the records with their survey weights: all tables are weighted counts. "
         "Goes with --max-weight, unless the codebook has the column with its bounds and "
-        '"weights": true.',
+        '"weights": true. Own counts beside them must add up the weights: sum(W) where ….',
     ),
 ]
 MaxWeight = Annotated[

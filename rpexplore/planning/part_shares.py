@@ -13,6 +13,7 @@ from rpexplore.planning.counts_objectives import LARGEST, CountsObjective
 from rpexplore.planning.losses.losses import Loss, p_norm
 from rpexplore.planning.part_plan import TITLES, Certificate, PartPlan
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.query_list import QueryList
 from rpexplore.workload.workload import Workload
 
 # Each part's loss is inversely proportional to its privacy cost c_i: L_i / c_i. The losses of parts
@@ -64,11 +65,16 @@ def certificate_of_parts(parts: Sequence[PartPlan], budget: Budget) -> Certifica
 
 
 def refuse_unweighted(
-    tables: "Workload | None", in_areas: "Workload | None", kinds: Sequence[str]
+    tables: "Workload | None",
+    in_areas: "Workload | None",
+    counts: "QueryList | None",
+    kinds: Sequence[str],
 ) -> None:
     """Raise `WorkloadError` for parts beside weighted tables: nobody would see what they count.
 
-    tables, in_areas: those of the parts "tables" and "areas"
+    Own counts that all add up the same weights say so themselves.
+
+    tables, in_areas, counts: those of the parts "tables", "areas" and "counts"
     """
     given = {"tables": tables, "areas": in_areas}
     parts = {kind: one for kind, one in given.items() if one is not None}
@@ -77,7 +83,13 @@ def refuse_unweighted(
         return
     domain = parts[weighted[0]].domain
     weights = domain.names[domain.weights[0]]
-    if others := [kind for kind in kinds if kind not in parts]:
+    if counts is not None and not counts.adds_up_weights(weights):
+        raise WorkloadError(
+            f"Own counts of this plan count records, and its tables are weighted, by {weights!r}; "
+            f"add up the weights in all of them, as in sum({weights}) where age >= 18, or make a "
+            "plan of each."
+        )
+    if others := [kind for kind in kinds if kind not in (*parts, "counts")]:
         raise WorkloadError(
             f"{TITLES[others[0]]} cannot be weighted, and tables of this plan are, by {weights!r}; "
             "make a plan of each."

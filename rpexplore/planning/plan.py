@@ -119,10 +119,11 @@ class Plan:
                 f"A plan has some of the parts {', '.join(PARTS)}, each once and in this order, "
                 f"got {', '.join(kinds) or 'none'}."
             )
-        tables, areas = self.part("tables"), self.part("areas")
+        tables, areas, counts = self.part("tables"), self.part("areas"), self.part("counts")
         refuse_unweighted(
             None if tables is None else tables.workload,
             None if areas is None else areas.workload.tables,
+            None if counts is None else counts.queries,
             kinds,
         )
         refuse_unreplaced(self.budget, kinds)

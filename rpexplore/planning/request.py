@@ -105,7 +105,7 @@ class Request:
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
         in_areas = None if self.areas is None else self.areas.tables
-        refuse_unweighted(self.tables, in_areas, self.kinds)
+        refuse_unweighted(self.tables, in_areas, self.counts, self.kinds)
         refuse_unreplaced(self.budget, self.kinds)
         refuse_without_panel(self.budget, self.kinds)
         refuse_unheld(self.budget, self.tables, self.areas)

@@ -206,8 +206,16 @@ class QueryList:
 
     def adds_up_amounts(self, query: int) -> bool:
         """Whether a query adds up amounts or weights, and does not count records alone."""
+        return self._adds_up(query, self.domain.amounts)
+
+    def adds_up_weights(self, name: str) -> bool:
+        """Whether every query adds up the weights of that name, or amounts times these."""
+        weights = [index for index in self.domain.weights if self.domain.names[index] == name]
+        return all(self._adds_up(query, weights) for query in range(len(self)))
+
+    def _adds_up(self, query: int, amounts: Sequence[int]) -> bool:
         row = self.coefficients[query]
-        for index in self.domain.amounts:
+        for index in amounts:
             if self.atoms is None:
                 values = np.unravel_index(np.arange(len(row)), self.domain.sizes)[index]
             elif self.atoms.n_groups[index] > 1:

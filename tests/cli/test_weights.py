@@ -101,7 +101,10 @@ def test_weighted_counts_are_released_answered_and_left_aside_by_estimates(run, 
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (["--up-to", "1", "--count", "women: sex = F ± 5", *WEIGHTED], "--count does not go with"),
+        (
+            ["--up-to", "1", "--count", "women: sex == 'F' ± 5", *WEIGHTED],
+            "Own counts of this plan count records",
+        ),
         (["--up-to", "1", "--adaptive", "--expected-count", "9", *WEIGHTED], "--adaptive does not"),
         (
             ["--up-to", "1", "--smooth-weights", "--expected-count", "9", *WEIGHTED],
@@ -147,8 +150,8 @@ rho = 1
 @pytest.mark.parametrize(
     ("request_text", "words"),
     [
-        (MIXED, "Own counts cannot be weighted, and tables of this plan are"),
-        (COUNTS, "--count does not go with --weight-column"),
+        (MIXED, "Own counts of this plan count records, and its tables are weighted"),
+        (COUNTS, "as in sum(w) where age >= 18"),
     ],
 )
 def test_requests_refuse_own_counts_beside_weights(run, folder, request_text, words):

@@ -8,6 +8,7 @@ from rpexplore.planning.areas.area_workload import AreaWorkload, same_tables
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.request import Rounds
+from rpexplore.workload.query_definitions import stated_from_text
 from tests.planning.test_amounts_plan import NOT_STATED, dense_covariance
 from tests.support.explicit_optimum import dense_queries, lower_bound
 
@@ -155,6 +156,15 @@ def requested(**parts):
     return lambda: rp.Request(tables=weighted, budget=rp.Budget(rho=1), **parts)
 
 
+def test_own_counts_that_add_up_the_weights_go_beside_weighted_tables():
+    asked = stated_from_text(domain(), "women: sum(w) where sex == 1 ± 90\nall: sum(w) ± 80")
+    made = rp.plan(requested(counts=asked.queries, loss=rp.SumOfVariances())())
+    assert rp.verify(made).holds
+    mixed = stated_from_text(domain(), "women: sum(w) where sex == 1 ± 90\nall: total ± 80")
+    with pytest.raises(rp.errors.WorkloadError, match="add up the weights in all of them"):
+        requested(counts=mixed.queries)()
+
+
 def tables_in_areas(workload):
     tree = rp.AreaTree.from_columns({"county": ["N", "S"]})
     return AreaWorkload.of_levels(tree, same_tables(tree, workload))
@@ -170,7 +180,7 @@ def tables_in_areas(workload):
                     rp.Domain((SEX,)), np.array([[0, 1]]), ("women",), np.array([5])
                 )
             ),
-            "Own counts cannot be weighted, and tables of this plan are, by 'w'",
+            "Own counts of this plan count records, and its tables are weighted, by 'w'",
         ),
         (
             requested(rounds=Rounds(rp.Workload.all_up_to(rp.Domain((SEX,)), 1), 100)),
