@@ -393,8 +393,10 @@ class Export:
     def _own_labels(self) -> Mapping[str, Collection[str]]:
         """The words of the codebook: of each attribute the labels of its values and levels."""
         domain = self.results.domain
+        if domain is None:
+            return {}
         words = {}
-        for attribute in () if domain is None else domain.attributes:
+        for attribute in domain.attributes:
             values, own = attribute.values, set()
             for level in attribute.all_levels:
                 own.update(level.labels)
