@@ -1,6 +1,7 @@
 """Exports: copies of finished tables under names that all formats take, and their metadata."""
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -94,6 +95,7 @@ _MEANINGS: Mapping[Role, str] = {
     "flag": "flag_meaning",
     "status": "status_meaning",
 }
+_MADE_RANGE = re.compile("[0-9QW.,:/+−-]+ to [0-9QW.,:/+−-]+")
 _SAID = {
     "yes": "yes", "no": "no", IMPOSSIBLE_NOTE: "impossible", EMPTY_NOTE: "empty_area",
     KNOWN_NOTE: "known",
@@ -390,9 +392,11 @@ class Export:
     @cached_property
     def _own_labels(self) -> Mapping[str, Collection[str]]:
         """The words of the codebook: of each attribute the labels of its values and levels."""
-        attributes = () if self.results.domain is None else self.results.domain.attributes
+        domain = self.results.domain
+        if domain is None:
+            return {}
         words = {}
-        for attribute in attributes:
+        for attribute in domain.attributes:
             values, own = attribute.values, set()
             for level in attribute.all_levels:
                 own.update(level.labels)
@@ -400,6 +404,9 @@ class Export:
                 own.update(values.labels, values.values)
             elif hasattr(values, "missing_labels"):
                 own.update(values.missing_labels)
+            # Levels of numbers by a width have labels that were made, "10 to 19".
+            if not isinstance(domain[attribute.of or attribute.name].values, Categories):
+                own = {label for label in own if not _MADE_RANGE.fullmatch(label)}
             words[attribute.name] = own
         return words
 

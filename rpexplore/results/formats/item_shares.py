@@ -64,6 +64,7 @@ def _shares(part: Any, item: Item, summed: Sequence[str]) -> tuple[np.ndarray, n
     summed = [name for name in summed if name not in amounts]
     if not summed or any(values.minimum < 0 for values in amounts.values()):
         return empty, empty
+    domain: Any
     if item.level is not None:
         areas = part if isinstance(part, AreaResults) else AreaResults(part.area_tables())
         number = areas.tree.levels.index(item.level)

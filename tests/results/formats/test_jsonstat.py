@@ -67,7 +67,3 @@ def test_groups_times_and_units_are_said(tmp_path):
     other = rp.Imprint(time="nace", period="2026")
     with pytest.raises(rp.RpexploreError, match="periods of one length"):
         publish(tmp_path / "out", tmp_path / "no", formats=["sdmx"], imprint=other)
-    with pytest.raises(rp.RpexploreError, match=r"of all 'nace' together; say when"):
-        publish(
-            tmp_path / "out", tmp_path / "no", formats=["sdmx"], imprint=rp.Imprint(time="nace")
-        )

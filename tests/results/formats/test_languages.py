@@ -16,6 +16,7 @@ from csvw import CSVW
 from pyaxis.pyaxis import parse
 
 import rpexplore as rp
+from rpexplore.domain.levels import Level
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.languages import LANGUAGES, Language, Sentence, texts_of
@@ -216,6 +217,21 @@ def test_sums_and_means_are_said_in_the_language_with_their_limits(german):
         assert said.startswith(meaning)
         assert said.endswith("Beträge unter 0 EUR zählen als 0, solche über 9 EUR als 9.")
     assert "solche über 9 EUR als 9." in (folder / "README.md").read_text("utf-8")
+
+
+def test_levels_by_a_width_are_translated_and_stated_ones_are_not(tmp_path):
+    levels = (Level("ten", ("0 to 9",) * 10 + ("10 to 19",) * 10),
+              Level("adult", ("under age",) * 18 + ("of age",) * 2))  # fmt: skip
+    domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 19), levels=levels),))
+    workload = rp.Workload.of(domain.with_levels, [("age@ten",), ("age@adult",)])
+    plan = rp.plan(rp.Request(tables=workload, budget=rp.Budget(rho=1)))
+    rp.release(plan, pd.DataFrame({"age": [3]}), tmp_path / "r", name="x", ledger=tmp_path / "l")
+    publish(tmp_path / "r", tmp_path / "fr", formats=["csvw"], language="fr")
+    frames = [pd.read_csv(path) for path in sorted((tmp_path / "fr/tables").glob("*.csv"))]
+    assert frames[0]["age_ten"].tolist() == ["0 to 9", "10 to 19"]
+    assert frames[0]["age_ten_label"].tolist() == ["0 à 9", "10 à 19"]
+    assert frames[1]["age_adult"].tolist() == ["under age", "of age"]
+    assert "age_adult_label" not in frames[1]
 
 
 def test_words_for_yes_and_no_are_codes(german):

@@ -114,6 +114,7 @@ def test_limits_without_a_meaning_are_refused(sources, tmp_path):
     for kind, options, words in (
         ("amounts", {"fewer_than": 6}, "are no counts of records"),
         ("released", {"fewer_than": 6, "shares": "row"}, "Shares would tell the counts"),
+        ("released", {"fewer_than": 6, "formats": ["excel"]}, "choose 'crosstabs'"),
         ("released", {"fewer_than": 1}, "whole number of 2 or more, got 1"),
         ("released", {"fewer_than": 5.5}, "whole number of 2 or more, got 5.5"),
     ):
