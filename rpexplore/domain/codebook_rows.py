@@ -261,8 +261,7 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
     rows = [["attribute", "value", "label", *grouped]]
     for attribute in attributes:
         values = attribute.values
-        is_plain = isinstance(values, Integers) and values.step == 1
-        if is_plain and not (values.missing or values.recode):
+        if isinstance(values, Integers) and values.step == 1 and not values.codes_of_texts:
             values = Categories(tuple(attribute.labels()))
         if not isinstance(values, Categories):
             raise DomainError(
