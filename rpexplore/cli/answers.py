@@ -123,6 +123,7 @@ def answer(
             units = [unit_of_query(domain, texts, "")]
         else:
             _refuse_no_count(counts, where or [])
+            _refuse_levels_of_areas(results.area_levels, where or [])
             asked = Questions(_tables_of(results))
             questions, conditions = inputs.questions(asked.domain, where or [])
             for texts in conditions:
@@ -185,6 +186,16 @@ def _answer_text(answer: "Answer", unit: str = "") -> str:
 def _names_a_count(counts: Any, where: Sequence[str]) -> bool:
     """Whether a question is the name of an own count."""
     return len(where) == 1 and where[0] in counts.queries.names
+
+
+def _refuse_levels_of_areas(levels: Sequence[str], where: Sequence[str]) -> None:
+    """Raise `RpexploreError` where areas are named like values of an attribute."""
+    for name, _, code in (text.partition("=") for text in where):
+        if name in levels:
+            raise RpexploreError(
+                f"{name!r} is a level of areas, and no attribute; give --area {code or 'CODE'} for "
+                f"one area, or --level {name} for all of the level."
+            )
 
 
 def _refuse_no_count(counts: Any, where: Sequence[str]) -> None:
