@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli import area_options, inputs, options
 from rpexplore.cli.answers import load_areas, parts_in
+from rpexplore.cli.commands import Ratio
 from rpexplore.cli.console import progress, refuse_existing, say_result
 from rpexplore.common.files import file_bytes
 from rpexplore.common.numbers import exact_text
@@ -221,7 +222,7 @@ def postprocess(
 def workbook(
     release: options.AnyResults,
     out: options.WorkbookOut,
-    cv_limit: options.WorkbookCvLimit = CV_LIMIT,
+    cv_limit: options.WorkbookCvLimit = Ratio(CV_LIMIT),  # noqa: B008
     leave_empty: options.LeaveEmpty = False,
     force: options.Force = False,
     as_json: options.AsJson = False,

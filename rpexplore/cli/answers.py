@@ -61,6 +61,7 @@ def answer(
     each region; empty where there are too few of these (CV above 20 %). Of own counts, a sum of
     amounts --per a count of records is their mean.
     """
+    from rpexplore.releases.means import unit_of_query
     from rpexplore.results.results import load_any_results
     from rpexplore.results.synthetic.questions import Questions
 
@@ -112,31 +113,39 @@ def answer(
     with progress("Reading the release") as on_progress:
         results = load_any_results(release_folder)
         counts = results.own_counts
-        questions, answers = [where or []], []
+        questions, answers, units = [where or []], [], [""]
         if area is None and counts is not None and _names_a_count(counts, where or []):
             (name,) = where or []
             answers.append(counts.answer(name))
         elif area is not None:
             release, domain = tables_of_area(release_folder, area)
-            answers.append(release.answer(where=texts_of(domain, where or [])))
+            texts = texts_of(domain, where or [])
+            answers.append(release.answer(where=texts))
+            units = [unit_of_query(domain, texts, "")]
         else:
             _refuse_no_count(counts, where or [])
+            _refuse_levels_of_areas(results.area_levels, where or [])
             asked = Questions(_tables_of(results))
             questions, conditions = inputs.questions(asked.domain, where or [])
             for texts in conditions:
                 answer = asked.answer(texts, on_progress=on_progress)
                 answers.append(answer)
+            units = [unit_of_query(asked.domain, texts, "") for texts in conditions]
     names = ("value", "standard_error", "lower_95", "upper_95", "basis")
     facts = [
-        {"question": question, **{name: getattr(answer, name) for name in names}}
-        for question, answer in zip(questions, answers, strict=True)
+        {
+            "question": question,
+            **{name: getattr(answer, name) for name in names},
+            **({"unit": unit} if unit else {}),
+        }
+        for question, answer, unit in zip(questions, answers, units, strict=True)
     ]
     if len(facts) == 1:
-        say_result(as_json, facts[0], _answer_text(answers[0]))
+        say_result(as_json, facts[0], _answer_text(answers[0], units[0]))
         return
     texts = [
-        f"{' '.join(question)}\n{_answer_text(answer)}"
-        for question, answer in zip(questions, answers, strict=True)
+        f"{' '.join(question)}\n{_answer_text(answer, unit)}"
+        for question, answer, unit in zip(questions, answers, units, strict=True)
     ]
     say_result(as_json, {"answers": facts}, "\n\n".join(texts))
 
@@ -158,12 +167,16 @@ def texts_of(domain: "Domain", texts: Sequence[str], option: str = "A=VALUES") -
     return inputs.texts_by_attribute(domain, texts, option, _EXAMPLE)
 
 
-def _answer_text(answer: "Answer") -> str:
-    """The answer to a question, on three lines, and by what where a model gave it."""
+def _answer_text(answer: "Answer", unit: str = "") -> str:
+    """The answer to a question, on three lines, and by what where a model gave it.
+
+    unit: of amounts, as `unit_of_query` has it
+    """
     from rpexplore.results.synthetic.questions import ModelAnswer
 
+    shown_unit = unit.lstrip(", ")
     text = (
-        f"Value            {answer.value:,.2f}\n"
+        f"Value            {f'{answer.value:,.2f} {shown_unit}'.rstrip()}\n"
         f"Standard error   {rounded(answer.standard_error, 4, zeros=True)}\n"
         f"95 % interval    {answer.lower_95:,.2f} to {answer.upper_95:,.2f}"
     )
@@ -173,6 +186,16 @@ def _answer_text(answer: "Answer") -> str:
 def _names_a_count(counts: Any, where: Sequence[str]) -> bool:
     """Whether a question is the name of an own count."""
     return len(where) == 1 and where[0] in counts.queries.names
+
+
+def _refuse_levels_of_areas(levels: Sequence[str], where: Sequence[str]) -> None:
+    """Raise `RpexploreError` where areas are named like values of an attribute."""
+    for name, _, code in (text.partition("=") for text in where):
+        if name in levels:
+            raise RpexploreError(
+                f"{name!r} is a level of areas, and no attribute; give --area {code or 'CODE'} for "
+                f"one area, or --level {name} for all of the level."
+            )
 
 
 def _refuse_no_count(counts: Any, where: Sequence[str]) -> None:

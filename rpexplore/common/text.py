@@ -344,6 +344,14 @@ def check_names(
         are_shown: Whether they tell things apart for readers: then they have to look distinct, too,
             and none may turn the direction of reading.
     """
+    texts = list(texts)
+    if set(map(type, texts)) <= {
+        str
+    }:  # at once where there is nothing to say: they may be a million
+        together = "".join(texts)
+        is_plain = together.isascii() and together.isprintable() and all(map(str.strip, texts))
+        if is_plain and len(set(texts)) == len(texts):
+            return tuple(texts)
     seen: dict[str, str] = {}  # as given, by the form
     looks: dict[str, str] = {}  # the form, by how it looks
     for number, text in enumerate(texts, start=1):

@@ -85,17 +85,23 @@ def attributes_of_rows(
             refuse_what_is_said(dict.fromkeys(columns, "column"), CSV)
     above = ""
     values: dict[str, list[tuple[str, str, list[str]]]] = {}  # value, label and groups
+    n_columns = len(columns)
+    of_name, of_value = columns.index("attribute"), columns.index("value")
+    of_label, of_path = (
+        columns.index(role) if role in columns else None for role in ("label", "group")
+    )
     for number, cells in rows:
-        if not any(cell.strip() for cell in cells):
+        if len(cells) < n_columns:
+            cells = [*cells, *[""] * (n_columns - len(cells))]
+        # Values are kept to the letter, blanks included: records must match them.
+        name, value = cells[of_name], cells[of_value]
+        if not value.strip() and not any(cell.strip() for cell in cells):
             continue
-        if len(cells) > len(columns):
+        if len(cells) > n_columns:
             raise DomainError(
                 f"{source}, line {number}: there are more values than columns; put texts that hold "
                 "a comma in quotes."
             )
-        # Values are kept to the letter, blanks included: records must match them.
-        row = dict.fromkeys(columns, "") | dict(zip(columns, cells, strict=False))
-        name, value, path = row["attribute"], row["value"], row.get("group", "")
         if named is not None:
             name = name.strip()
             if not value.strip():  # the row of the name itself
@@ -107,9 +113,12 @@ def attributes_of_rows(
                 f"{source}, line {number}: every row needs an attribute and a value, got attribute "
                 f"{name!r} and value {value!r}."
             )
-        groups = path.split(LEVELS) if path.strip() else []
-        values.setdefault(name, []).append((value, row.get("label") or value, groups))
-        check_number(len(values))
+        label = "" if of_label is None else cells[of_label]
+        path = "" if of_path is None else cells[of_path]
+        if (listed := values.get(name)) is None:
+            listed = values[name] = []
+            check_number(len(values))
+        listed.append((value, label or value, path.split(LEVELS) if path.strip() else []))
     if not values:
         raise DomainError(f"{source} has a header but no rows; list one category a row.")
     attributes = []
@@ -253,9 +262,7 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
     rows = [["attribute", "value", "label", *grouped]]
     for attribute in attributes:
         values = attribute.values
-        if isinstance(values, Integers) and (
-            values.step == 1 and not values.missing and not values.recode
-        ):
+        if isinstance(values, Integers) and values.step == 1 and not values.codes_of_texts:
             values = Categories(tuple(attribute.labels()))
         if not isinstance(values, Categories):
             raise DomainError(

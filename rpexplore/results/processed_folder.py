@@ -156,8 +156,8 @@ def postprocess(
     if known_totals is not None:
         _check(method, rounded, gap, has_totals=True)
         released = with_known_totals(released, known_totals)
-    meets_totals = isinstance(released, Estimates | KnownRelease)
-    known = released.known_tables if meets_totals else []
+    of_totals = released if isinstance(released, Estimates | KnownRelease) else None
+    known = [] if of_totals is None else of_totals.known_tables
     _check(method, rounded, gap, has_totals=isinstance(released, KnownRelease))
     if known and rounded > 1:
         raise ReleaseError(
@@ -231,9 +231,7 @@ def postprocess(
             figures = Schema.of(unbiased)
             noisy = [np.asarray(unbiased[figures.name(role)]) for role in INTERVAL_ROLES]
             note_smoothing(position, [columns[PROCESSED_VALUE], *noisy], errors)
-        is_known = isinstance(released, Estimates | KnownRelease) and released.is_known(
-            tables[position]
-        )
+        is_known = of_totals is not None and of_totals.is_known(tables[position])
         return with_unbiased(columns, unbiased, label, steps, is_known=is_known)
 
     def figures_of(place: int) -> Figures:

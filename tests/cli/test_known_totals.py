@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import rpexplore as rp
 from rpexplore.results.combination import load_combined
 from tests.cli.program import CODEBOOK, Program
 
@@ -107,3 +108,28 @@ def test_one_file_has_several_marginals(run):
     assert json.loads(Path("made/estimates.json").read_text())["known_totals"] == [
         ["age", "sex"], ["region"],
     ]  # fmt: skip
+
+
+def test_totals_by_a_level_are_met_by_tables_at_several(run):
+    """0-1 and 2+ are known; the other level crosses them, and has the same total by sex."""
+    levels = {"known": "0-1, 2+", "crossing": "0, 1-2, 3"}
+    ages = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 3}}
+    sex = {"name": "sex", "constraints": {"enum": ["F", "M"]}}
+    Path("levels.json").write_text(json.dumps({"fields": [ages | {"levels": levels}, sex]}))
+    rows = [f"{age},{sex}" for age in range(4) for sex in "FM" for _ in range(5 + 3 * age)]
+    Path("r.csv").write_text("\n".join(["age,sex", *rows]))
+    tables = ["--table", "age@known,sex", "--table", "age@crossing,sex"]
+    run.done("plan", "levels.json", *tables, "--rho", "0.5", "--out", "levels-plan.json")
+    run.done("release", "levels-plan.json", "r.csv", "--out", "at-levels")
+    known = "sex,age@known,total\nF,0-1,13\nF,2+,25\nM,0-1,13\nM,2+,25\n"
+    Path("bands.csv").write_text(known)
+    given = ("postprocess", "at-levels", "--known-totals", "bands.csv")
+    text = run.done(*given, "--out", "unbiased")
+    assert "Publicly known totals met; unbiased" in text
+    facts = run.json(*given, "--nonnegative", "--round", "--out", "whole-levels")
+    assert ["sex", "age@known"] in facts["known_totals"]
+    for folder in ("unbiased", "whole-levels"):
+        made = rp.load_results(folder)
+        assert made.table("sex", "age@known")["value"].tolist() == [13, 25, 13, 25]
+        crossing = made.table("sex", "age@crossing")["value"].to_numpy().reshape(2, 3)
+        assert crossing.sum(axis=1).tolist() == pytest.approx([38, 38])

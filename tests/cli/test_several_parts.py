@@ -42,6 +42,11 @@ def test_what_is_made_of_tables_says_that_other_parts_are_left_out(released, ver
     assert ASIDE in " ".join(released.done(*verb).split())
 
 
+def test_areas_that_are_named_like_values_have_options_of_their_own(released):
+    told = released.refused("answer", "out", "town=a1", "sex=F")
+    assert "'town' is a level of areas, and no attribute; give --area a1" in told
+
+
 @pytest.mark.nightly
 def test_areas_are_processed_beside_tables_without_known_totals(released):
     text = released.done("postprocess", "out", "--nonnegative", "--out", "made")

@@ -1,6 +1,7 @@
 """Sums and means of amounts on the command line: planned, released, answered, left aside."""
 
 import json
+import zipfile
 
 import pytest
 from click.testing import CliRunner
@@ -81,6 +82,14 @@ def test_what_sums_cannot_be_is_refused_in_a_sentence(run, asked, words):
     assert "bug" not in output
 
 
+def unpacked(path) -> bytes:
+    """The content of a file, of an Excel workbook that of its texts."""
+    if path.suffix != ".xlsx":
+        return path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        return archive.read("xl/sharedStrings.xml")
+
+
 def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
     assert "amounts from 0 to 1,000 EUR" in run("schema", "codebook.json")
     said = plan(run, "--sum", "income", "--by", "region", "--up-to", "1")
@@ -92,9 +101,18 @@ def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
     # 200 · 500 + 200 · 1,000, where 2,000 counts as 1,000; at ρ = 10 the noise is small.
     assert answer["value"] == pytest.approx(300_000, abs=7 * answer["standard_error"])
     assert 0 < answer["standard_error"] < 1000
+    assert answer["unit"] == "EUR, sum of income"
     answer = json.loads(run("answer", "released", "income=mean", "--json"))
     assert answer["value"] == pytest.approx(750, abs=20)
     assert answer["lower_95"] < 750 < answer["upper_95"]
+    said = run("answer", "released", "income=mean", "income=sum region=N", "region=N")
+    assert [line.split(maxsplit=2)[2:] for line in said.splitlines() if "Value" in line] == [
+        ["EUR, mean of income"], ["EUR, sum of income"], []
+    ]  # fmt: skip
+    # Every table of amounts says the unit, in every format.
+    for path in ("tables/*income*.csv", "means/*income*.csv"):
+        (table,) = (folder / "released").glob(path)
+        assert "(EUR)" in table.read_text()
     # A share in per cent has no mean.
     assert "`answer` alone tells means" in run(
         "answer", "released", "income=mean", "--per", "region", fails=True
@@ -112,6 +130,8 @@ def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
     about += ["--license", "https://a.b/c"]
     for name in ("excel", "sdmx", "croissant", "csvw", "dcat", "r", "frictionless"):
         run("publish", "released", "--out", f"as-{name}", "--format", name, *about)
+        files = [path for path in (folder / f"as-{name}").rglob("*") if path.is_file()]
+        assert any(b"EUR" in unpacked(path) for path in files), name
     plan(run, "--sum", "income", out="sums.json")
     run("release", "sums.json", "records.csv", "--out", "sums")
     output = run("postprocess", "sums", "--nonnegative", "--out", "none", fails=True)

@@ -182,6 +182,7 @@ def nearest_by_cvxpy(release, known) -> np.ndarray:
     return np.array(cells.value)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("known", [[("sex", "age@adult")], [("sex",)]], ids=str)
 def test_nonnegative_tables_of_levels_meet_them_and_are_nearest(at_levels, tmp_path, known):
     totals = {names: summed(names, at_levels) for names in known}
