@@ -21,6 +21,7 @@ from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.frames import FrameSource
 from rpexplore.data.source import PersonRule, Source
+from rpexplore.domain.record_layout import Place, RecordLayout
 from rpexplore.errors import DataError
 from tests.data.engines.servers import in_duckdb
 
@@ -200,10 +201,25 @@ def written(kind: str, table: pa.Table, folder: Path, request) -> Source:
             return FrameSource(pl.from_arrow(table), name="x")  # pyright: ignore[reportArgumentType]
         case "duckdb":
             return in_duckdb(table, folder.with_suffix(".duckdb"))
+        case "sas":
+            import pyreadstat
+
+            path = folder.with_suffix(".xpt")
+            pyreadstat.write_xport(table.to_pandas(), path, file_format_version=8)
+            return FileSource(path)
+        case "fixed width":
+            rows = table.to_pylist()
+            folder.with_suffix(".dat").write_text(
+                "".join(f"{row['id']:<60}{row['sex']}{row['day']}\n" for row in rows)
+            )
+            places = (Place(0, 60), Place(60, 61), Place(61, 62))
+            layout = RecordLayout(("id", "sex", "day"), places, 62)
+            return FileSource(folder.with_suffix(".dat"), layout=layout)
     return request.getfixturevalue("postgres").source(table, "two")
 
 
 nightly = partial(pytest.param, marks=pytest.mark.nightly)
+IN_ASCII = [way for way in WAYS if all(" " <= sign <= "~" for sign in "".join(way[0]))]
 LATER = ("csv", "parquet", "pandas", "polars", "duckdb", "postgresql")
 
 
@@ -219,7 +235,10 @@ LATER = ("csv", "parquet", "pandas", "polars", "duckdb", "postgresql")
         ("polars", WAYS[3::6]),
         ("duckdb", WAYS[::48]),
         ("postgresql", WAYS[27::48]),
+        ("fixed width", IN_ASCII[::8]),
         *(nightly(kind, WAYS) for kind in LATER),
+        nightly("fixed width", IN_ASCII),
+        nightly("sas", WAYS[::6]),
     ],
 )
 def test_a_person_is_one_however_written_or_refused(kind, ways, tmp_path, request):
