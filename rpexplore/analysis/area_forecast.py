@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,10 @@ from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.tree_passes import stated_errors
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.table_text import titles
+
+if TYPE_CHECKING:
+    from rpexplore.analysis.proposals import TableSuggestions
+    from rpexplore.domain.domain import AttributeSet
 
 _ROUNDING = 1e-6  # of shares of counts in float32
 _SIZES = (0, 100, 1_000, 10_000, 100_000, np.inf)  # people of an area
@@ -125,12 +129,12 @@ class AreaForecast:
     @cached_property
     def people(self) -> Range:
         """Share of people in good cells, the mean over the tables of each level."""
-        return Range.of(_mean_over_tables(self._tables))
+        return Range.of(_mean_over_tables(self.judged_tables))
 
     @cached_property
     def cells(self) -> Range:
         """Share of the cells of all tables in all areas that are good."""
-        return Range.of(_share_of_cells(self._tables))
+        return Range.of(_share_of_cells(self.judged_tables))
 
     @cached_property
     def meeting(self) -> Range:
@@ -179,7 +183,7 @@ class AreaForecast:
                 **range_ends("cells", one.good / (one.n_areas * one.n_cells)),
                 **range_ends("meeting", one.meeting / one.n_areas),
             }
-            for one in self._tables
+            for one in self.judged_tables
         ]
         frame = pd.DataFrame(rows)
         return frame.sort_values(["people_median", "people_low"], kind="stable", ignore_index=True)
@@ -211,6 +215,42 @@ class AreaForecast:
                     }
                 )
         return pd.DataFrame(rows)
+
+    def suggest(
+        self,
+        tables: "Sequence[tuple[str, AttributeSet]]" = (),
+        *,
+        most: int = 5,
+        on_progress: Progress = no_progress,
+    ) -> "list[TableSuggestions]":
+        """What would make tables in areas that miss the rule good enough, best proposals first.
+
+        Args:
+            tables: The tables to look at, each a level of areas and its attributes; those with
+                fewest people in good cells if none is named.
+            most: How many of these at most.
+            on_progress: Called with what is being done and the share that is done.
+
+        Returns:
+            Of each table on a level its `proposals`, planned anew and forecast, as of
+            `Forecast.suggest`: coarser areas or values, an attribute left out, weight, budget.
+
+        Raises:
+            WorkloadError: If a named table is not there, or cannot be forecast.
+
+        Example:
+            >>> import rpexplore as rp
+            >>> tree = rp.AreaTree.from_columns({"region": ["N", "S"], "town": ["1", "2"]})
+            >>> ages = rp.Workload.of(rp.Domain.from_sizes({"age": 100}), ["age"])
+            >>> asked = rp.AreaWorkload.of_levels(tree, {"town": ages})
+            >>> plan = rp.plan(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.01"))
+            >>> (found,) = rp.AreaForecast(plan, expected=10_000).suggest()
+            >>> found.title
+            'town: age'
+        """
+        from rpexplore.analysis.area_suggestions import area_suggestions  # which needs this module
+
+        return area_suggestions(self, tables, most, on_progress)
 
     def to_json(self) -> dict[str, Any]:
         """The figures as plain values: people, cells, tables, by_level, and what they rest on."""
@@ -286,15 +326,15 @@ class AreaForecast:
         return self.areas_of_plan.workload.tree
 
     @cached_property
-    def _tables(self) -> "list[_Table]":
+    def judged_tables(self) -> "list[JudgedTable]":
         return [self._judged(one) for one in self.counts.counts]
 
     @cached_property
     def _levels(self) -> list[int]:
-        return sorted({one.level for one in self._tables})
+        return sorted({one.level for one in self.judged_tables})
 
-    def _of_level(self, level: int) -> "list[_Table]":
-        return [one for one in self._tables if one.level == level]
+    def _of_level(self, level: int) -> "list[JudgedTable]":
+        return [one for one in self.judged_tables if one.level == level]
 
     def _n_tables(self, level: int) -> int:
         """Of all areas of a level, as they are asked for; where some are left out their share."""
@@ -321,7 +361,7 @@ class AreaForecast:
         return np.take_along_axis(sizes, np.take_along_axis(order, middle[:, None], 1), 1)[:, 0]
 
     def _in_class(
-        self, tables: "list[_Table]", low: float, high: float
+        self, tables: "list[JudgedTable]", low: float, high: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Areas of a size in each population, and the share of their people in good cells."""
         n_areas, shares = np.zeros(self.counts.sizes.shape[0]), []
@@ -335,54 +375,23 @@ class AreaForecast:
             shares.append(np.divide(good, people, out=np.full(len(good), np.nan), where=people > 0))
         return n_areas, np.mean(shares, axis=0)
 
-    def _judged(self, one: CountsInAreas) -> "_Table":
-        plan, drawn = self.areas_of_plan, self.counts
-        groups = plan.groups.of_area[drawn.areas[one.rows]]
-        variances = plan.residual_variances[:, groups]
-        errors = stated_errors(plan.closure.variance_matrix[[one.table]] @ variances).reshape(-1)
-        least = errors / self.limit
+    def _judged(self, one: CountsInAreas) -> "JudgedTable":
+        effect = None
         if self.survey is not None:
-            factors = self.survey.factors([plan.workload.tables.tables[one.table]])
-            least = least_good_counts(errors, self.limit, drawn.public.n_records, factors)
-        counts, n_cells = one.counts, int(plan.workload.tables.exact_cells[one.table])
-        good = counts >= least.astype(np.float32)[:, None]
-        sizes = drawn.sizes[:, one.rows]
-        if one.people is None:
-            there = counts.sum(axis=2, dtype=float)
-            held = np.einsum("abc,abc->ab", counts, good, dtype=float)
-            cells = np.count_nonzero(good, axis=2).astype(float)
-            sizes = there
-        else:
-            there = one.people.sum(axis=2, dtype=float)
-            held = np.einsum("abc,abc->ab", one.people, good, dtype=float)
-            # Of a cell of x people one in x stands for it.
-            of_cells = np.einsum("abc,abc->ab", one.people / counts, good, dtype=float)
-            cells = np.minimum(sizes * of_cells / np.maximum(there, 1e-30), n_cells)
-        by_area = np.divide(held, there, out=np.full(held.shape, np.nan), where=there > 0)
-        weights = drawn.stands_for[one.rows]
-        everybody = (sizes * weights).sum(axis=1)
-        people = (np.nan_to_num(by_area) * sizes * weights).sum(axis=1)
-        return _Table(
-            level=one.level,
-            table=one.table,
-            rows=one.rows,
-            n_cells=n_cells,
-            n_areas=float(np.sum(weights)),
-            by_area=by_area,
-            people=np.divide(
-                people, everybody, out=np.full(len(people), np.nan), where=everybody > 0
-            ),
-            good=cells @ weights,
-            meeting=(by_area >= self.share - _ROUNDING) @ weights,
+            names = self.areas_of_plan.workload.tables.tables[one.table]
+            effect = float(self.survey.factors([names])[0])
+        return judged(
+            self.areas_of_plan, self.counts, one, one.table, self.limit, self.share, effect=effect
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class JudgedTable:
     """A table on a level, in every population.
 
     n_cells  of one area
     n_areas  that those looked at stand for
+    errors   standard errors of its cells in each that is looked at, float64[n]
     by_area  share of people in good cells in each that is looked at, float64[n_populations, n]; NaN
              where nobody lives
     people   the same in all areas, float64[n_populations]
@@ -395,10 +404,67 @@ class _Table:
     rows: np.ndarray
     n_cells: int
     n_areas: float
+    errors: np.ndarray
     by_area: np.ndarray
     people: np.ndarray
     good: np.ndarray
     meeting: np.ndarray
+
+
+def judged(
+    plan: AreaPlan,
+    drawn: DrawnAreas,
+    one: CountsInAreas,
+    table: int,
+    limit: float,
+    share: float,
+    *,
+    effect: float | None = None,
+    times: float = 1.0,
+) -> JudgedTable:
+    """How good a table of a plan is on a level, by counts that were drawn of it.
+
+    table: its row in the plan
+    limit, share: as of `AreaForecast`
+    effect: d (1 − f) of the table, if the survey's own error counts beside the noise
+    times: by which its errors are multiplied
+    """
+    groups = plan.groups.of_area[drawn.areas[one.rows]]
+    variances = plan.residual_variances[:, groups]
+    errors = times * stated_errors(plan.closure.variance_matrix[[table]] @ variances).reshape(-1)
+    least = errors / limit
+    if effect is not None:
+        least = least_good_counts(errors, limit, drawn.public.n_records, np.array([effect]))
+    counts, n_cells = one.counts, int(drawn.workload.tables.exact_cells[one.table])
+    good = counts >= least.astype(np.float32)[:, None]
+    sizes = drawn.sizes[:, one.rows]
+    if one.people is None:
+        there = counts.sum(axis=2, dtype=float)
+        held = np.einsum("abc,abc->ab", counts, good, dtype=float)
+        cells = np.count_nonzero(good, axis=2).astype(float)
+        sizes = there
+    else:
+        there = one.people.sum(axis=2, dtype=float)
+        held = np.einsum("abc,abc->ab", one.people, good, dtype=float)
+        # Of a cell of x people one in x stands for it.
+        of_cells = np.einsum("abc,abc->ab", one.people / counts, good, dtype=float)
+        cells = np.minimum(sizes * of_cells / np.maximum(there, 1e-30), n_cells)
+    by_area = np.divide(held, there, out=np.full(held.shape, np.nan), where=there > 0)
+    weights = drawn.stands_for[one.rows]
+    everybody = (sizes * weights).sum(axis=1)
+    people = (np.nan_to_num(by_area) * sizes * weights).sum(axis=1)
+    return JudgedTable(
+        level=one.level,
+        table=one.table,
+        rows=one.rows,
+        n_cells=n_cells,
+        n_areas=float(np.sum(weights)),
+        errors=errors,
+        by_area=by_area,
+        people=np.divide(people, everybody, out=np.full(len(people), np.nan), where=everybody > 0),
+        good=cells @ weights,
+        meeting=(by_area >= share - _ROUNDING) @ weights,
+    )
 
 
 def area_forecast_by(
@@ -467,7 +533,7 @@ def _count(value: float) -> str:
     return rounded(round(value), 3)
 
 
-def _mean_over_tables(tables: Sequence[_Table]) -> np.ndarray:
+def _mean_over_tables(tables: Sequence[JudgedTable]) -> np.ndarray:
     """Share of people in good cells in the populations in which anybody lives there."""
     people = np.array([one.people for one in tables])
     somewhere = ~np.all(np.isnan(people), axis=0)
@@ -479,6 +545,6 @@ def _where_anybody_lives(people: np.ndarray) -> np.ndarray:
     return known if len(known) else np.zeros(1)
 
 
-def _share_of_cells(tables: Sequence[_Table]) -> np.ndarray:
+def _share_of_cells(tables: Sequence[JudgedTable]) -> np.ndarray:
     n_cells = sum(one.n_areas * one.n_cells for one in tables)
     return np.sum([one.good for one in tables], axis=0) / n_cells

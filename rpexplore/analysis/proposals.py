@@ -10,10 +10,12 @@ import pandas as pd
 from rpexplore.analysis.ranges import Range
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.errors import PlanError
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.areas.area_workload import AreaWorkload
+from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.pilot import share_of_pilot, with_pilot
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
-from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.table_changes import (
     LEFT_OUT,
@@ -90,7 +92,7 @@ class Proposal:
             sentences.append("Other tables stay as good.")
         return " ".join(sentences)
 
-    def apply(self, plan: Plan | TablePlan) -> Plan:
+    def apply(self, plan: Plan | PartPlan) -> Plan:
         """The plan after the change: at the same budget, unless it is more budget.
 
         A pilot, what the rest behind it is planned for, and rules about tables that are still
@@ -121,20 +123,45 @@ class Proposal:
             budget=self.budget,
             uniform_reference=old.has_uniform_reference,
         ).at(self.budget, rules)
+        made = self._in_place_of(old, new, whole)
+        share = share_of_pilot(old, whole)
+        return made if share is None else with_pilot(made, share, then=old.then)
+
+    def _in_place_of(self, old: PartPlan, new: PartPlan, whole: Plan) -> Plan:
+        """A plan with another part in place of one; whole: as it was."""
         budget = whole.budget
         if self.change.budget is not None:
             budget = self.budget
             if len(whole.parts) > 1:
                 more = self.budget.privacy_cost - old.budget.privacy_cost
                 budget = whole.budget.of_unit(privacy_cost=whole.budget.privacy_cost + more)
-        made = Plan(
+        return Plan(
             tuple(new if part is old else part for part in whole.parts),
             budget,
             new.version,
             universe=whole.universe,
         )
-        share = share_of_pilot(old, whole)
-        return made if share is None else with_pilot(made, share, then=old.then)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AreaProposal(Proposal):
+    """A change of a table on a level of areas, planned anew and forecast; as of `Proposal`.
+
+    areas  all tables in areas after it; `workload` has each of them once
+    cells  of that table in all areas of the level
+    """
+
+    areas: AreaWorkload
+
+    def apply(self, plan: Plan | PartPlan) -> Plan:
+        """The plan after the change: at the same budget, unless it is more budget.
+
+        plan: the one that suggestions were made for; its other parts stay as they are
+        """
+        whole = Plan.of(plan)
+        old = whole.part("areas")
+        new = plan_areas(self.areas, loss=old.loss, budget=self.budget, uniform_levels=old.uniform)
+        return self._in_place_of(old, new, whole)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from rpexplore.domain.public_tables import PublicTables
     from rpexplore.domain.survey import SurveyDesign
+    from rpexplore.planning.areas.area_plan import AreaPlan
     from rpexplore.planning.plan import Plan
 
 _ALIGNMENT = "><><>>>"  # of proposals
@@ -222,6 +223,7 @@ def _other_parts(
 def suggest(
     plan_file: options.PlanFile,
     given: forecast_options.Given,
+    expected_areas: area_options.ExpectedAreas = None,
     table: options.Table = None,
     tables: forecast_options.SuggestTables = 5,
     apply: forecast_options.Apply = None,
@@ -232,11 +234,19 @@ def suggest(
     """Suggest what would make tables good enough that are not.
 
     Of each table that misses: coarser levels, bands, rare values merged, an attribute or the table
-    left out, more weight, more budget. All are planned anew, at the same budget unless they are
-    more budget, and forecast; beside each stands what it costs the other tables. Tables are judged
-    by --limit and --share; without them by the plan's rule, if it has one about people.
+    left out, more weight, more budget; of tables in areas also a coarser level of areas. All are
+    planned anew, at the same budget unless they are more budget, and forecast; beside each stands
+    what it costs the other tables. Tables are judged by --limit and --share; without them by the
+    plan's rule, if it has one about people. Name a table in areas with its level: --table town,age.
     """
-    from rpexplore.analysis.forecast import GOOD_SHARE, Forecast
+    from rpexplore.analysis.area_forecast import AreaForecast
+    from rpexplore.analysis.forecast import (
+        GOOD_SHARE,
+        Forecast,
+        public_tables_among,
+        public_tables_of,
+    )
+    from rpexplore.cli.publishable import totals_from_option
     from rpexplore.domain.expected_counts import CV_LIMIT
     from rpexplore.workload.table_text import table_from_text
 
@@ -249,16 +259,21 @@ def suggest(
         refuse_existing(out, force)
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
-        if plan.part("tables") is None:
+        part, areas = plan.part("tables"), plan.part("areas")
+        if part is None and areas is None:
             raise RpexploreError(
-                "Changes are suggested for noisy tables, and this plan has none. “rpexplore "
-                "forecast” says what its parts miss, in areas level by level; then plan anew with "
-                "a coarser level of areas (--table county,age instead of municipality,age), a "
-                "coarser level of an attribute (--table county,age@five-year), or more budget."
+                "Changes are suggested for noisy tables and tables in areas, and this plan has "
+                "none. “rpexplore forecast” says what its parts miss."
             )
-        named = [table_from_text(plan.domain, text) for text in table or ()]
+        on_levels, texts = _split_by_level(areas, table or [])
+        named = [table_from_text((part or areas).domain, text) for text in texts]
+        if named and part is None:
+            raise RpexploreError(
+                f"The table {texts[0]!r} names no level of areas, and this plan has tables in "
+                f"areas alone; write {areas.workload.tree.levels[-1]},{texts[0]}."
+            )
         survey = given.survey(plan.domain)
-    part = plan.part("tables")
+        totals = totals_from_option(plan, expected_areas)
     limit, share = given.limit, given.share
     about_people = {rule for rule in (part.rules if part else ()) if rule.of == "people"}
     if len(about_people) == 1:
@@ -267,21 +282,33 @@ def suggest(
         share = float(rule.share) if share is None else share
     limit = CV_LIMIT if limit is None else limit
     share = GOOD_SHARE if share is None else share
+    noun = plan.budget.counted_as(given.record_noun)
+    number: float | None = given.expected_count
+    if totals is not None and number is None and not given.public:
+        number = sum(totals.values())
+    found, good = [], []
     with progress("Drawing populations") as on_progress:
-        made = Forecast(
-            plan,
-            public=forecast_options.public_sources(given.public),
-            expected=given.expected_count,
-            limit=limit,
-            share=share,
-            require=(),
-            on_progress=on_progress,
-            survey=survey,
-            noun=plan.budget.counted_as(given.record_noun),
-        )
+        known = public_tables_of(plan.domain, forecast_options.public_sources(given.public), number)
+        made = in_areas = None
+        if part is not None and (named or not on_levels):
+            made = Forecast(
+                plan, known.tables, known.expected, limit, share,
+                require=(), on_progress=on_progress, survey=survey, noun=noun,
+            )  # fmt: skip
+        if areas is not None and (on_levels or not named):
+            own = public_tables_among(areas.domain, known)
+            in_areas = AreaForecast(
+                plan, own.tables, own.expected, limit, share, totals,
+                survey and survey.among(areas.workload.tables.tables), on_progress, noun=noun,
+            )  # fmt: skip
     with progress("Trying changes") as on_progress:
-        found = made.suggest(named, most=tables, on_progress=on_progress)
         saved = None
+        if made is not None:
+            found += made.suggest(named, most=tables, on_progress=on_progress)
+            good.append(made.meeting.text(lambda value: f"{value:.0f}"))
+        if in_areas is not None:
+            found += in_areas.suggest(on_levels, most=tables, on_progress=on_progress)
+            good.append(in_areas.meeting.text(lambda value: f"{value:.0f}"))
         if apply is not None and out is not None:
             proposals = found[0].proposals
             if apply > len(proposals):
@@ -303,7 +330,7 @@ def suggest(
         )
         return
     if not found:
-        say(f"Every table is good enough: {made.meeting.text(lambda value: f'{value:.0f}')} meet.")
+        say(f"Every table is good enough: {joined(good)} meet.")
     for one in found:
         columns = {str(name): column.tolist() for name, column in one.columns().items()}
         say(f"{one}\n{text_table(columns, _ALIGNMENT)}\n")
@@ -314,6 +341,20 @@ def suggest(
         )
     if saved is not None:
         say(f"Saved to {out}\nSHA-256 {saved.sha256}")
+
+
+def _split_by_level(
+    areas: "AreaPlan | None", texts: list[str]
+) -> tuple[list[tuple[str, tuple[str, ...]]], list[str]]:
+    """Tables that name a level of areas: (level, the other attributes); and the other texts."""
+    if areas is None:
+        return [], texts
+    from rpexplore.cli.plan_inputs import split_by_level
+
+    asked = {"table": texts, "tables": None, "weight": [], "target": [], "basis": []}
+    at_levels, left = split_by_level(areas.domain, areas.workload.tree, asked)
+    named = [(level, names) for level, own in at_levels.items() for names in own["table"]]
+    return named, left["table"]
 
 
 def _text(frame: "pd.DataFrame", title: str, last: str, whom: str) -> str:

@@ -158,7 +158,7 @@ def changed_tables(workload: Workload, change: TableChange) -> Workload:
         known = with_new_levels(known, change.levels).with_levels
     left = None
     if len(workload) > 1:
-        left = _over(without_rows(workload, np.array([row])), known)
+        left = over(without_rows(workload, np.array([row])), known)
     if change.replacement is None:
         assert left is not None
         return left
@@ -178,7 +178,7 @@ def rows_after(before: Workload, after: Workload) -> np.ndarray:
     return row_indices(_moved(before, after.domain), after.members)
 
 
-def _over(workload: Workload, known: Domain) -> Workload:
+def over(workload: Workload, known: Domain) -> Workload:
     """The same tables over the same attributes with more levels."""
     if known.names == workload.domain.names:
         return workload

@@ -19,6 +19,7 @@ from tests.benchmarks import (
     adaptive,
     app,
     area_forecasts,
+    area_suggestions,
     areas,
     browser,
     convex,
@@ -67,6 +68,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *explanations.CASES,
         *forecasts.CASES,
         *area_forecasts.CASES,
+        *area_suggestions.CASES,
         *suggestions.CASES,
         *convex.CASES,
         *queries.CASES,
@@ -93,6 +95,7 @@ NEED_ADULT = (
     *("smooth_second_plan", "adaptive_adult", "adaptive_eight"),
     *("forecasts_of_calibrated", "forecast_of_adult"),
     *("promises_of_adult", "promises_from_the_number_alone", "suggestions_for_adult"),
+    "promises_in_areas",
 )
 HOLDS = {
     "<=": lambda measured, limit: measured <= limit,

@@ -111,13 +111,22 @@ def test_a_release_shows_what_came_out_beside_the_forecast(tmp_path, monkeypatch
     assert "The forecast rests on 909 records" in report
 
 
-def test_suggest_says_what_to_do_with_a_plan_of_areas_alone(tmp_path, monkeypatch):
+def test_changes_of_tables_in_areas_are_suggested_and_applied(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "areas.csv").write_text("county,town\nA,1\nA,2\nB,3\n")
-    (tmp_path / "codebook.csv").write_text("attribute,value\nsex,f\nsex,m\n")
+    (tmp_path / "codebook.csv").write_text("attribute,value\nsex,f\nsex,m\nage,y\nage,o\n")
     program = Program(tmp_path)
-    asked = ("--areas", "areas.csv", "--table", "town,sex", "--rho", "1", "--out", "plan.json")
-    program.done("plan", "codebook.csv", *asked)
-    refused = program.refused("suggest", "plan.json", "--expected-count", "100")
-    assert "“rpexplore forecast” says what its parts miss" in refused
-    assert "coarser level of areas" in refused
+    asked = ("--areas", "areas.csv", "--table", "town,sex,age", "--rho", "0.003")
+    program.done("plan", "codebook.csv", *asked, "--out", "plan.json")
+    suggest = ("suggest", "plan.json", "--expected-count", "900", "--table", "town,sex,age")
+    (table,) = program.json(*suggest)["tables"]
+    assert table["table"] == ["town", "sex", "age"]
+    actions = {row["action"]: row["number"] for row in table["proposals"]}
+    number = actions["areas"]
+    assert f"{number}  on the level county instead, and not on town" in program.done(*suggest)
+    program.done(*suggest, "--apply", str(number), "--out", "new.json")
+    assert program.json("verify", "new.json")["holds"]
+    (part,) = rp.Plan.load("new.json").parts
+    assert part.accuracy()["level"].tolist() == ["county"]
+    refused = program.refused("suggest", "plan.json", "--expected-count", "9", "--table", "sex")
+    assert "names no level of areas" in refused

@@ -15,6 +15,7 @@ from scipy import sparse
 import rpexplore as rp
 from rpexplore.common.numbers import Decimals
 from rpexplore.data.source import Counts
+from rpexplore.planning import optimal_strategies
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import (
     answers,
@@ -190,6 +191,26 @@ def test_a_plan_is_near_the_optimum_of_all_gaussian_mechanisms(number):
 
 
 @pytest.mark.nightly
+def test_shares_that_prices_rule_out_would_not_have_been_chosen(monkeypatch):
+    loss = rp.SumOfVariances()
+    families = [random_family(number) for number in range(8)]
+    found = [optimum(tables, loss=loss).solution.sigma_squared for tables in families]
+    search, n_searched = optimal_strategies._Sums, 0
+
+    def each_by_itself(table_weights):
+        def value(closure):
+            nonlocal n_searched
+            n_searched += 1
+            return search(table_weights)(closure)
+
+        return value
+
+    monkeypatch.setattr(optimal_strategies, "_Sums", each_by_itself)
+    for tables, sigma_squared in zip(families, found, strict=True):
+        assert np.array_equal(optimum(tables, loss=loss).solution.sigma_squared, sigma_squared)
+    assert n_searched > 20
+
+
 def test_sums_of_groups_are_planned_and_read_again(tmp_path):
     plan = rp.plan(summed(), loss=rp.SumOfVariances(), budget=ONE)
     queries, of_tables = dense_queries(summed())

@@ -61,6 +61,24 @@ def test_the_rest_is_the_best_of_all_that_have_measured_the_pilot(weights):
     assert made.certificate.loss_value > made.certificate.lower_bound * 1.001  # some are at floor
 
 
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_what_a_look_costs_is_what_shares_of_the_pilot_say(weights):
+    """docs/mathematics-pilot.md: Σ a²/φ where the pilot has more than the best plan, and below."""
+    best = best_for(FIRST, weights)
+    made = on_top_of_pilot(FIRST, best).part("tables")
+    costs = best.closure.privacy_cost_factor
+    own = costs / made.sigma_squared.floats
+    wanted = costs / best.sigma_squared.floats
+    shares, of_best = own / own.sum(), wanted / wanted.sum()
+    is_over = shares > of_best * (1 + 1e-9)
+    phi, a = shares[is_over].sum(), of_best[is_over].sum()
+    excess = np.sum(of_best[is_over] ** 2 / shares[is_over]) + (1 - a) ** 2 / (1 - phi)
+    ratio = made.certificate.loss_value / made.certificate.lower_bound
+    assert ratio == pytest.approx(excess, rel=2e-4)
+    assert 1 + (phi - a) ** 2 / (phi * (1 - phi)) <= ratio * (1 + 2e-4)
+    assert ratio <= (1 + 2e-4) / (1 - 0.4)  # at most what no reuse at all would cost
+
+
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("weights", WEIGHTS[:2])
 def test_pilot_and_rest_cost_no_more_than_is_booked_exactly(budget, weights):
