@@ -74,6 +74,7 @@ from rpexplore.planning.serialization import (
     basis_lines,
     block_strategies_from_json,
     block_strategy_lines,
+    cells_from_json,
     loss_from_json,
     strategies_from_json,
     strategy_lines,
@@ -639,19 +640,9 @@ def _cells(content: dict[str, Any], workload: Workload) -> CellPrices | None:
     listed = columns(content, "cells", _CELL_KEYS)
     if not listed["table"]:
         return None
-    rows = np.zeros((len(listed["table"]), workload.members.shape[1]), dtype=np.int64)
-    n_queries = np.array([*workload.n_queries, 1])
-    for row, table, cell in zip(rows, listed["table"], lists(listed["rows"], "rows"), strict=True):
-        if type(table) is not int or not 0 <= table < len(workload):
-            raise PlanError(f"there is no table {table!r} for a cell with a shadow price.")
-        ends = n_queries[workload.attribute_basis_index[table, : int(workload.orders[table])]]
-        if len(cell) != len(ends) or not all(
-            type(row) is int and 0 <= row < end for row, end in zip(cell, ends, strict=True)
-        ):
-            raise PlanError(f"the table {workload.describe(table)} has no cell {cell!r:.100}.")
-        row[: len(cell)] = cell
+    tables, rows = cells_from_json(listed["table"], listed["rows"], workload)
     prices = not_negative(listed["shadow_price"], "shadow_price")
-    return CellPrices(np.array(listed["table"], dtype=np.int64), rows, prices)
+    return CellPrices(tables, rows, prices)
 
 
 def _refuse_unused(
