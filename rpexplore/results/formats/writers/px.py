@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from rpexplore.common.text import numbered_apart
 from rpexplore.domain.result_schema import Schema
-from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.cube import Value, cube_of, is_time
 from rpexplore.results.formats.export import Export, ExportedTable, Format, decimals_of
 from rpexplore.results.formats.languages import ENGLISH
@@ -41,11 +40,7 @@ def write_px(export: Export, folder: Path) -> None:
     """Write a file a table; raises `ReleaseError` for one with rows that are called alike."""
     (folder / FOLDER).mkdir()
     for table in export.tables:
-        if table.n_rows > 1 and not table.key:
-            raise ReleaseError(
-                f"The table ({table.title}) has rows that are called alike, which PX files cannot "
-                "tell apart; give them different labels, or choose another format."
-            )
+        table.refuse_alike("PX files")
         rows = export.rows(table)
         text = "\n".join([*_keywords(export, table, rows), ""])
         (folder / FOLDER / f"{table.name}.px").write_text(text, encoding="utf-8", newline="\n")

@@ -114,11 +114,7 @@ def write_sdmx(export: Export, folder: Path) -> None:
     (folder / FOLDER).mkdir()
     (folder / FOLDER / STRUCTURE).write_bytes(structure_message(cube))
     for table in export.tables:
-        if table.n_rows > 1 and not table.key:
-            raise ReleaseError(
-                f"The table ({table.title}) has rows that are called alike, which SDMX cannot tell "
-                "apart; give them different labels, or choose another format."
-            )
+        table.refuse_alike("SDMX")
         rows = export.rows(table)
         observations = _observations(export, rows, table, cube, dimensions)
         with (folder / FOLDER / f"{table.name}.csv").open("wb") as file:
