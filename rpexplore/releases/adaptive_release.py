@@ -70,9 +70,6 @@ from rpexplore.releases.table_cells import (
 )
 from rpexplore.releases.table_release import LabelsOfBases
 
-# ---- Adaptive tables of a release: what is counted, measured and written, and their folder
-# `rounds`.
-#
 # tables/NNNN_age_sex.*   each estimated table as Parquet and CSV, one row a cell; of a run that
 #                         wants Parquet only, without CSV
 # tables.parquet          instead of these, small tables where there are more than 100
