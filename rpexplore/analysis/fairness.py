@@ -13,8 +13,6 @@ from rpexplore.planning.part_plan import Z_95
 from rpexplore.workload.table_text import titles
 from rpexplore.workload.workload import Workload
 
-# ---- How evenly accuracy is spread over the tables of a workload, by plan, in a few measures.
-#
 # All are of one measure of accuracy (`Accuracy.measure`). None depends on the budget, but for the
 # values themselves, which a larger budget divides by one number. What the charts of the Fairness
 # page show is here, in `distributions` and in `binding_targets`.

@@ -15,8 +15,6 @@ from rpexplore.data.source import Counts, check_column
 from rpexplore.domain.area_tree import AreaRange, AreaTree
 from rpexplore.errors import DataError
 
-# ---- Coding of areas: which area of a tree each record lies in, by its codes on all levels.
-#
 # A record lies in an area without parts; what it holds on the levels below where that ends must be
 # missing. Each record is coded by itself, as by `coding`.
 

@@ -6,8 +6,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-# ---- The three readings of a release, and which of them to publish for which use.
-#
 # App, command line, documents and the files of a release say it in these words.
 
 

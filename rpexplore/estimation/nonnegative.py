@@ -17,8 +17,6 @@ from rpexplore.estimation.exact_totals import inner_point
 from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets, without_rounding
 from rpexplore.planning.mechanism.strategy import Strategy
 
-# ---- Nonnegative tables: the nearest contributions whose tables have no cell below 0.
-#
 # GReM-LNN (ReM §3.1): minimise Σ_A ‖c_A − z_A‖², measured as in `table_map`, over the contributions
 # of a release's closure such that every maximal table is nonnegative; the total is kept.
 #

@@ -20,8 +20,6 @@ from rpexplore.estimation.table_map import (
 )
 from rpexplore.planning.mechanism.strategy import Strategy
 
-# ---- Model-based errors of smooth tables: posterior variances, order by order.
-#
 # The relative error of a cell is that of all its subtables together: what each adds of its own,
 # taken for independent (docs/mathematics.md §13.6).
 

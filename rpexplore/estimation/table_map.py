@@ -29,8 +29,6 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.planning.mechanism.strategy import Strategy
 
-# ---- The map from contributions to tables, its adjoint, and the distance that belongs to it.
-#
 # Of a family of attribute sets, closed downwards, contributions c_A (one axis an attribute, sums
 # along each axis 0) give every maximal table, M_T c = Σ_{A⊆T} c_A spread over the axes of T∖A; by
 # 1/n_j, or by the reference z_j of an attribute with a strategy. Distances are measured as the

@@ -14,8 +14,6 @@ require("plotly", "app", "charts and reports")
 
 import plotly.graph_objects as go  # noqa: E402 - first it is said what is missing
 
-# ---- What all figures share: colours, marks, axes, labels and user text.
-#
 # Colours read on light and dark backgrounds (at least 3:1 on both); text colour, font and
 # background are left to whoever shows the figure. Series differ in mark and dash as well, and are
 # labelled where they are, so that nothing is told by colour alone.

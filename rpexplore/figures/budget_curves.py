@@ -19,8 +19,6 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.privacy.discrete_noise import DiscreteNoise, proven_epsilon
 
-# ---- Curves against the budget: accuracy, and the share of targets met.
-#
 # The budget is on a log axis, ρ below and ε above; the current one is a dashed line.
 
 

@@ -11,8 +11,6 @@ from rpexplore.common.text import describe_share, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go, shortened, shortened_labels
 
-# ---- Noisy counts: as bars with their 95 % intervals, and as a heat map.
-#
 # Colours of the heat map are told apart in light and dark themes and by the colour-blind: lightness
 # runs one way from 0, and blue is above it, orange below. What may be 0 is seen without colour.
 

@@ -477,28 +477,22 @@ FIELDS = record(
     ),
     first_plan=ref(
         "tables",
-        (
-            "What is measured first, a part with tables of its own: all sets of 1 and 2 "
-            "attributes within the tables, of attributes with more than one value."
-        ),
+        "What is measured first, a part with tables of its own: all sets of 1 and 2 "
+        "attributes within the tables, of attributes with more than one value.",
     ),
     rounds=rows(
         ROUND,
-        (
-            "The rounds, in their order. In each, tables are selected among all sets of 2 and 3"
-            " attributes within the tables, of attributes with more than one value (2 alone if "
-            "those of 3 have more than 40 million cells together); then their residuals are "
-            "measured."
-        ),
+        "The rounds, in their order. In each, tables are selected among all sets of 2 and 3"
+        " attributes within the tables, of attributes with more than one value (2 alone if "
+        "those of 3 have more than 40 million cells together); then their residuals are "
+        "measured.",
         minItems=1,
         maxItems=1000,
     ),
     tables=rows(
         _TABLE,
-        (
-            "The tables that are estimated, each once, by number of attributes and then in the "
-            "order of the domain."
-        ),
+        "The tables that are estimated, each once, by number of attributes and then in the "
+        "order of the domain.",
         minItems=1,
     ),
 )

@@ -59,7 +59,7 @@ class QueryPlan(CertifiedPlan):
     version             of the library that made the plan
     objective           what the plan minimises
 
-    Make one with `query_plan` or `QueryPlan.load`. Raises `PlanError` for noise that is too large
+    Make one with `plan` or `QueryPlan.load`. Raises `PlanError` for noise that is too large
     to be drawn.
     """
 

@@ -72,11 +72,9 @@ QUERY = record(
             "minItems": 3,
             "maxItems": 3,
         },
-        (
-            "Runs of cells, or of atoms, with one coefficient other than 0, ascending: the first, "
-            "the last (included), coefficient, a decimal of at most 6 places; within 1000000 "
-            "where the domain has no amounts. Of sums the limits of amounts, at low and high."
-        ),
+        "Runs of cells, or of atoms, with one coefficient other than 0, ascending: the first, "
+        "the last (included), coefficient, a decimal of at most 6 places; within 1000000 "
+        "where the domain has no amounts. Of sums the limits of amounts, at low and high.",
         minItems=1,
     ),
     variance=at_least_0(

@@ -23,8 +23,7 @@ from rpexplore.planning.counts_objectives import (
 )
 from rpexplore.planning.counts_strategy import QueryStrategy, without
 from rpexplore.planning.free_counts import indices_of_free, with_free_counts
-from rpexplore.planning.part_plan import Certificate, keeping
-from rpexplore.planning.planner import refuse_type
+from rpexplore.planning.part_plan import Certificate
 from rpexplore.planning.replaced_counts import Changes, planned_for_moves, replaced_strategy
 from rpexplore.planning.solvers.queries import (
     TOLERANCE,
@@ -46,59 +45,6 @@ _NOT_IN_INTEGERS = (
     "but not quite, sums of others. Use coefficients with fewer decimals and of more similar size."
 )
 _AIMS = 8  # tries to keep targets in integers
-
-
-def query_plan(
-    queries: QueryList,
-    *,
-    budget: Budget,
-    objective: str = LARGEST.option,
-    free: Collection[str] = (),
-    tolerance: float = TOLERANCE,
-) -> QueryPlan:
-    """The plan within the budget with the smallest ratios of variances to squared targets.
-
-    Args:
-        queries: The queries, each with its target.
-        budget: With the largest ratio as the objective, all queries miss or beat their targets by
-            one common factor at one that is too small or more than enough.
-        objective: "largest", the largest ratio; "sum", the sum of all of them; "targets-then-sum",
-            their sum while none is above 1.
-        free: Names of counts that take only what the others leave of the budget.
-        tolerance: How far (relative) the objective may be from the smallest possible one, at
-            least 1e-6; the certificate says how far it is.
-
-    Returns:
-        The plan, with its certificate.
-
-    Raises:
-        PlanError: If integers cannot measure the queries, or the budget is so small that its noise
-            cannot be drawn.
-        OutOfReachError: If targets that come first cannot all be met.
-        WorkloadError: If there is no such objective.
-
-    Example:
-        >>> import rpexplore as rp
-        >>> domain = rp.Domain.from_sizes({"sex": 2})
-        >>> queries = rp.QueryList(domain, [[1, 1], [0, 1]], ("everybody", "women"), [5, 3])
-        >>> rp.verify(query_plan(queries, budget=rp.Budget(rho="0.5"))).holds
-        True
-    """
-    refuse_type(budget, {Budget}, "budget", "Budget(rho=0.5)")
-
-    def solve(within: Budget) -> QueryOptimum:
-        return query_optimum(
-            queries,
-            objective=objective,
-            free=free,
-            budget=within,
-            tolerance=tolerance,
-            replaces=within.replaces,
-            exact=within.exact,
-        )
-
-    known = solve(budget.largest)
-    return keeping(budget, known.at if known.budget is None else lambda of: solve(of).at(of))
 
 
 def query_optimum(

@@ -145,10 +145,8 @@ TARGET = above_0_or_null("Wanted standard error of every cell, in records; null:
 REQUIRED = of_type("boolean", "Whether a plan has to meet the target.")
 BASIS_INDEX = rows(
     index(),
-    (
-        "The basis in which the table has each of its attributes: its number, from 0, in the "
-        "attribute's list under bases."
-    ),
+    "The basis in which the table has each of its attributes: its number, from 0, in the "
+    "attribute's list under bases.",
 )
 ATTRIBUTES = rows(
     index(),
@@ -173,43 +171,32 @@ _RECODE = {
 
 LOSSES = {
     "sum_of_variances": record(
-        (
-            "Sum over tables of weight times scheme times mean variance of a cell, with "
-            "scheme 1 (equal), the number of cells (cells) or its square root (sqrt)."
-        ),
+        "Sum over tables of weight times scheme times mean variance of a cell, with "
+        "scheme 1 (equal), the number of cells (cells) or its square root (sqrt).",
         kind=const("sum_of_variances"),
         weighting=_WEIGHTING,
     ),
     "max_variance": record(
-        (
-            "Largest variance of any cell times its table's weight, or divided by the "
-            "squared target."
-        ),
+        "Largest variance of any cell times its table's weight, or divided by the squared target.",
         kind=const("max_variance"),
         relative_to=_RELATIVE_TO,
     ),
     "sum_within_targets": record(
-        (
-            "Required targets are met, each by its table's least accurate cell; of the "
-            "other tables (of all, if all targets are required) the sum as in "
-            "sum_of_variances."
-        ),
+        "Required targets are met, each by its table's least accurate cell; of the "
+        "other tables (of all, if all targets are required) the sum as in "
+        "sum_of_variances.",
         kind=const("sum_within_targets"),
         weighting=_WEIGHTING,
     ),
     "max_within_targets": record(
-        (
-            "Required targets are met; of the other tables (of all, if all targets are "
-            "required) the largest variance of any cell divided by the squared target."
-        ),
+        "Required targets are met; of the other tables (of all, if all targets are "
+        "required) the largest variance of any cell divided by the squared target.",
         kind=const("max_within_targets"),
     ),
     "sum_with_bounded_max": record(
-        (
-            "The sum as in sum_of_variances, with weight times the variance of any cell at "
-            "most the certificate's limit: (1 + slack) squared times the smallest possible "
-            "maximum."
-        ),
+        "The sum as in sum_of_variances, with weight times the variance of any cell at "
+        "most the certificate's limit: (1 + slack) squared times the smallest possible "
+        "maximum.",
         kind=const("sum_with_bounded_max"),
         weighting=_WEIGHTING,
         slack=of_type("number", minimum=1e-06, maximum=1000000.0),
@@ -221,10 +208,8 @@ LOSSES = {
         relative_to=_RELATIVE_TO,
     ),
     "custom": record(
-        (
-            "A custom loss, of which only the name is known here: a convex, nondecreasing "
-            "function of the tables' mean variances."
-        ),
+        "A custom loss, of which only the name is known here: a convex, nondecreasing "
+        "function of the tables' mean variances.",
         kind=const("custom"),
         name=of_type("string", pattern="\\S"),
     ),
@@ -275,11 +260,9 @@ DEFINITIONS = {
         privacy_cost=exact("What the privacy unit may lose at most: twice the rho of zCDP."),
         max_records_per_person=of_type(
             ["integer", "null"],
-            (
-                "null: the privacy unit is one record. m: it is one person with at most m "
-                "records; everything is then measured on records at the privacy cost divided by"
-                " the square of m."
-            ),
+            "null: the privacy unit is one record. m: it is one person with at most m "
+            "records; everything is then measured on records at the privacy cost divided by"
+            " the square of m.",
             minimum=1,
         ),
         neighbours=const(
@@ -313,11 +296,9 @@ DEFINITIONS = {
             "minProperties": 1,
             "additionalProperties": name(),
         },
-        (
-            "Combinations of values that no record has, each once: the attributes, in the order"
-            ' of the domain, with a text that selects values ("0..14", "F", "North,South"). '
-            "Left out where there are none. The noise does not depend on them."
-        ),
+        "Combinations of values that no record has, each once: the attributes, in the order"
+        ' of the domain, with a text that selects values ("0..14", "F", "North,South"). '
+        "Left out where there are none. The noise does not depend on them.",
         minItems=1,
     ),
     "attribute_bases": record(
@@ -327,11 +308,9 @@ DEFINITIONS = {
         "description": "A query basis: which sums of an attribute's values a table answers.",
         "oneOf": [
             record(
-                (
-                    "Each value by itself (identity), all values up to each one (prefix), "
-                    "every range of consecutive values (ranges: 0 to 0, 0 to 1, ..., then 1"
-                    " to 1, ...)."
-                ),
+                "Each value by itself (identity), all values up to each one (prefix), "
+                "every range of consecutive values (ranges: 0 to 0, 0 to 1, ..., then 1"
+                " to 1, ...).",
                 kind={
                     "enum": ["identity", "prefix", "ranges"],
                 },
@@ -342,30 +321,24 @@ DEFINITIONS = {
                 width=of_type("integer", minimum=1),
             ),
             record(
-                (
-                    "The total, groups of values from coarse to fine, the single values. "
-                    "widths: how many consecutive values groups hold; empty: the groups of "
-                    "the attribute."
-                ),
+                "The total, groups of values from coarse to fine, the single values. "
+                "widths: how many consecutive values groups hold; empty: the groups of "
+                "the attribute.",
                 kind=const("hierarchy"),
                 widths=rows(of_type("integer", minimum=2)),
             ),
             record(
-                (
-                    "Of an attribute of amounts, and of no other: the sum, as the limits on low"
-                    " and high over the larger of them in size; the records with an amount; the"
-                    " records of each missing value. The limits are those of the attribute."
-                ),
+                "Of an attribute of amounts, and of no other: the sum, as the limits on low"
+                " and high over the larger of them in size; the records with an amount; the"
+                " records of each missing value. The limits are those of the attribute.",
                 kind=const("sums"),
                 minimum=name(),
                 maximum=name(),
             ),
             record(
-                (
-                    "Of an attribute of weights, and of no other: the weighted count, as the "
-                    "limits on low and high over the maximum. The limits are those of the "
-                    "attribute."
-                ),
+                "Of an attribute of weights, and of no other: the weighted count, as the "
+                "limits on low and high over the maximum. The limits are those of the "
+                "attribute.",
                 kind=const("weighted-counts"),
                 minimum=name(),
                 maximum=name(),
@@ -387,10 +360,8 @@ DEFINITIONS = {
         ],
     },
     "strategy": record(
-        (
-            "What is measured of an attribute of n values: n - 1 rows of n whole numbers, "
-            "over 2 to the power of bits. With a row of ones it is invertible."
-        ),
+        "What is measured of an attribute of n values: n - 1 rows of n whole numbers, "
+        "over 2 to the power of bits. With a row of ones it is invertible.",
         attribute=name("Its name."),
         bits=of_type(
             "integer",

@@ -227,6 +227,26 @@ def _strategy(bits: Any, rows: Any, size: int, name: str) -> Strategy:
     return Strategy(np.array(entries, dtype=np.int64).reshape(-1, size), bits)
 
 
+def cells_from_json(
+    stated_tables: list[Any], stated_rows: list[Any], workload: Workload
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cells of tables: the table of each, int64[n], and its row of each attribute's basis.
+
+    The rows are int64[n, max_order], 0 behind.
+    """
+    tables = indices(stated_tables, len(workload), "table")
+    rows = np.zeros((len(tables), workload.members.shape[1]), dtype=np.int64)
+    n_queries = np.array([*workload.n_queries, 1])
+    for row, table, cell in zip(rows, tables.tolist(), lists(stated_rows, "rows"), strict=True):
+        ends = n_queries[workload.attribute_basis_index[table, : int(workload.orders[table])]]
+        if len(cell) != len(ends) or not all(
+            type(one) is int and 0 <= one < end for one, end in zip(cell, ends, strict=True)
+        ):
+            raise PlanError(f"the table {workload.describe(table)} has no cell {cell!r:.100}.")
+        row[: len(cell)] = cell
+    return tables, rows
+
+
 # ---- Tables of a workload as rows of a JSON file, and back.
 
 

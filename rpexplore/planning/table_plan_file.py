@@ -74,6 +74,7 @@ from rpexplore.planning.serialization import (
     basis_lines,
     block_strategies_from_json,
     block_strategy_lines,
+    cells_from_json,
     loss_from_json,
     strategies_from_json,
     strategy_lines,
@@ -107,13 +108,11 @@ CLASS = record(
     ),
     dual_weight=of_type(
         ["number", "null"],
-        (
-            "The weight on the table's variance from which the lower bound follows: no plan "
-            "with this budget has a smaller sum of dual weights times variances than the closed"
-            " form of a weighted sum, and the loss bounds itself from below by such a sum. What"
-            " is above the table's weight in a sum, or all in max_within_targets, is on its "
-            "least accurate cells, as cells has them."
-        ),
+        "The weight on the table's variance from which the lower bound follows: no plan "
+        "with this budget has a smaller sum of dual weights times variances than the closed"
+        " form of a weighted sum, and the loss bounds itself from below by such a sum. What"
+        " is above the table's weight in a sum, or all in max_within_targets, is on its "
+        "least accurate cells, as cells has them.",
         minimum=0,
     ),
 )
@@ -171,11 +170,9 @@ FIELDS = record(
     tables=rows(_TABLE, "What is released.", minItems=1),
     cells=rows(
         CELL,
-        (
-            "The least accurate cells that limits and largest variances were found to hang on, "
-            "by their shares in the proof; empty where all cells of each table are alike, and "
-            "for losses of mean variances."
-        ),
+        "The least accurate cells that limits and largest variances were found to hang on, "
+        "by their shares in the proof; empty where all cells of each table are alike, and "
+        "for losses of mean variances.",
     ),
     noise_scales=rows(
         _NOISE_SCALE,
@@ -185,22 +182,18 @@ FIELDS = record(
     ),
     residuals=rows(
         index(),
-        (
-            "What is measured: of every set of attributes within some table, what its marginal "
-            "holds beyond the smaller ones. The sets follow from the tables; of each, its noise"
-            " scale: the number, from 0, under noise_scales."
-        ),
+        "What is measured: of every set of attributes within some table, what its marginal "
+        "holds beyond the smaller ones. The sets follow from the tables; of each, its noise"
+        " scale: the number, from 0, under noise_scales.",
         minItems=1,
     ),
     block_strategies=BLOCK_STRATEGIES,
     record_prices=RECORD_PRICES,
     replaced_groups=rows(
         rows(index(), "Attributes of one number of values, ascending.", minItems=1),
-        (
-            "Where neighbours replace a record, and only there: all attributes of several values "
-            "that some table has, each in one group. The cost is bounded as if residuals with as "
-            "many attributes of each group had one noise scale, the smallest of theirs."
-        ),
+        "Where neighbours replace a record, and only there: all attributes of several values "
+        "that some table has, each in one group. The cost is bounded as if residuals with as "
+        "many attributes of each group had one noise scale, the smallest of theirs.",
         minItems=1,
     ),
     differences=rows(
@@ -216,18 +209,14 @@ FIELDS = record(
             ),
         )
         | {"required": ["counts", "price"]},
-        (
-            "With replaced_groups: the differences between two records that bound the loss; each "
-            "stands for the mean of all with these counts."
-        ),
+        "With replaced_groups: the differences between two records that bound the loss; each "
+        "stands for the mean of all with these counts.",
         minItems=1,
     ),
     period_prices=rows(
         of_type("number", minimum=0, maximum=1),
-        (
-            "In a panel, and only there: of each residual that is measured by period as well, in "
-            "their order, the price of what it costs beyond that, against 0."
-        ),
+        "In a panel, and only there: of each residual that is measured by period as well, in "
+        "their order, the price of what it costs beyond that, against 0.",
         minItems=1,
     ),
     pilot=exact(
@@ -651,19 +640,9 @@ def _cells(content: dict[str, Any], workload: Workload) -> CellPrices | None:
     listed = columns(content, "cells", _CELL_KEYS)
     if not listed["table"]:
         return None
-    rows = np.zeros((len(listed["table"]), workload.members.shape[1]), dtype=np.int64)
-    n_queries = np.array([*workload.n_queries, 1])
-    for row, table, cell in zip(rows, listed["table"], lists(listed["rows"], "rows"), strict=True):
-        if type(table) is not int or not 0 <= table < len(workload):
-            raise PlanError(f"there is no table {table!r} for a cell with a shadow price.")
-        ends = n_queries[workload.attribute_basis_index[table, : int(workload.orders[table])]]
-        if len(cell) != len(ends) or not all(
-            type(row) is int and 0 <= row < end for row, end in zip(cell, ends, strict=True)
-        ):
-            raise PlanError(f"the table {workload.describe(table)} has no cell {cell!r:.100}.")
-        row[: len(cell)] = cell
+    tables, rows = cells_from_json(listed["table"], listed["rows"], workload)
     prices = not_negative(listed["shadow_price"], "shadow_price")
-    return CellPrices(np.array(listed["table"], dtype=np.int64), rows, prices)
+    return CellPrices(tables, rows, prices)
 
 
 def _refuse_unused(

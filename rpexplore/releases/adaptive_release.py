@@ -50,6 +50,7 @@ from rpexplore.releases.packed_tables import (
     bytes_of_tables,
     packed_tables,
     rows_of_packed,
+    tables_in_files,
     write_packed,
 )
 from rpexplore.releases.readme import adaptive_readme
@@ -69,9 +70,6 @@ from rpexplore.releases.table_cells import (
 )
 from rpexplore.releases.table_release import LabelsOfBases
 
-# ---- Adaptive tables of a release: what is counted, measured and written, and their folder
-# `rounds`.
-#
 # tables/NNNN_age_sex.*   each estimated table as Parquet and CSV, one row a cell; of a run that
 #                         wants Parquet only, without CSV
 # tables.parquet          instead of these, small tables where there are more than 100
@@ -98,7 +96,7 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
         packed = packed_tables(plan.workload, file_per_table=in_files)
         return (
             ({PACKED: None} if len(packed) else {})
-            | files_of_tables(plan.workload.tables, TABLES, _others(plan, packed))
+            | files_of_tables(plan.workload.tables, TABLES, tables_in_files(plan.workload, packed))
             | dict.fromkeys((*others, *bounds))
         )
 
@@ -386,11 +384,6 @@ _FIT_SHARE = 0.5  # of the writing
 LEAST_ERROR = 1e-3  # for the decimals of CSV files: a model may be sure of a cell
 
 
-def _others(plan: AdaptivePlan, packed: np.ndarray) -> list[int]:
-    """The tables that have files of their own."""
-    return np.setdiff1d(np.arange(len(plan.workload)), packed).tolist()
-
-
 class AdaptiveWriter:
     """Writes the parts of a release, from its measurements, into a folder not finished yet."""
 
@@ -499,7 +492,7 @@ class AdaptiveWriter:
             ):
                 on_progress(WRITING, n_written / n_cells)
             files.append(file_entry(self._folder, PACKED))
-        others = _others(self._plan, self.packed)
+        others = tables_in_files(self._plan.workload, self.packed)
         if others:
             (self._folder / TABLES).mkdir(exist_ok=True)
         with closing(in_order(write, others)) as written:

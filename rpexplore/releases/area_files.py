@@ -43,8 +43,6 @@ from rpexplore.releases.table_cells import (
     write_rows,
 )
 
-# ---- The files of a release of tables in areas.
-#
 # tables/5_block/0003_age_sex/00007.parquet   a table on a level, of the areas of a part: one row
 #                                             a cell of an area, with a column for each level
 # tables/5_block/0003_age_sex/empty.parquet   the same of areas that are known to have nobody

@@ -77,6 +77,11 @@ def packed_tables(workload: Workload, *, file_per_table: bool = False) -> np.nda
     return tables if len(tables) > MOST_FILES and not file_per_table else tables[:0]
 
 
+def tables_in_files(workload: Workload, packed: np.ndarray) -> list[int]:
+    """The tables that have files of their own."""
+    return np.setdiff1d(np.arange(len(workload)), packed).tolist()
+
+
 def bytes_of_tables(
     workload: Workload, *, parquet_only: bool = False, file_per_table: bool = False
 ) -> np.ndarray:

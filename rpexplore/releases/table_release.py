@@ -74,6 +74,7 @@ from rpexplore.releases.packed_tables import (
     bytes_of_tables,
     packed_tables,
     rows_of_packed,
+    tables_in_files,
     write_packed,
 )
 from rpexplore.releases.readme import table_readme
@@ -118,7 +119,7 @@ class TableRelease(PartRelease[TablePlan]):
         of_means = np.flatnonzero(workload.has_means).tolist()
         # Large ones have no CSV.
         large = np.flatnonzero(are_large(workload)).tolist()
-        small = np.setdiff1d(_others(workload, packed), large).tolist()
+        small = np.setdiff1d(tables_in_files(workload, packed), large).tolist()
         return (
             ({PACKED: None} if len(packed) else {})
             | {
@@ -476,7 +477,7 @@ class TableSteps:
             if len(writer.packed):
                 files += writer.packed_file(lambda n: on_progress(WRITING, n / n_cells))
                 n_written = float(np.sum(cells[writer.packed]))
-            others = _others(workload, writer.packed)
+            others = tables_in_files(workload, writer.packed)
             with closing(in_order(writer.table, others)) as written:
                 for number, (position, entries) in enumerate(zip(others, written, strict=True)):
                     files += entries
@@ -494,11 +495,6 @@ class TableSteps:
             ),
             files,
         )
-
-
-def _others(workload: Workload, packed: np.ndarray) -> list[int]:
-    """The tables that have files of their own."""
-    return np.setdiff1d(np.arange(len(workload)), packed).tolist()
 
 
 class LabelsOfBases:

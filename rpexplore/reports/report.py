@@ -59,8 +59,6 @@ from rpexplore.reports.tables import tables_report
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
-# ---- The report: one document on a plan that can be handed to whoever has to approve it.
-#
 # The HTML file holds everything it shows, the program that draws its charts included, and forbids
 # the browser to ask anybody for more (Content-Security-Policy). It holds no time, no path and no
 # user of the machine that made it: the same plan gives the same report.

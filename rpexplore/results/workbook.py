@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# ---- An Excel workbook of released tables: the privacy label and a list first, then a sheet a
-# table.
-#
 # Tables are written one after another, so that memory does not grow with them. Numbers are
 # numbers, everything else is text: nothing in a codebook can become a formula.
 

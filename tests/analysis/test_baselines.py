@@ -10,8 +10,8 @@ from rpexplore.analysis import baselines
 from rpexplore.analysis.baselines import describe_missing, describe_times
 from rpexplore.errors import PlanError
 from rpexplore.planning.baselines.baselines import Baseline, LogVariances
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.planner import plan_tables
+from tests.support.query_lists import query_plan
 
 DOMAIN = rp.Domain.from_sizes({"age": 100, "sex": 2})
 MARGINALS = rp.Workload.all_up_to(DOMAIN, 2)

@@ -16,9 +16,10 @@ from rpexplore.analysis.queries import (
 from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTable, PublicTables
-from rpexplore.planning.counts_planner import query_optimum, query_plan
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text
 from rpexplore.workload.query_list import QueryList
+from tests.support.query_lists import query_plan
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 TEXT = """everybody: total ± 10

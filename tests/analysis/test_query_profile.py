@@ -5,10 +5,10 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.queries import describe_profile, profile_of_cells, spare_cells
-from rpexplore.planning.counts_planner import query_optimum, query_plan
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.workload.query_definitions import stated_from_text
 from rpexplore.workload.query_list import QueryList
-from tests.support.query_lists import query_list
+from tests.support.query_lists import query_list, query_plan
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 SPARING = stated_from_text(DOMAIN, "all: total @ 20\nold men: age >= 8 & sex = 0 @ 5").queries

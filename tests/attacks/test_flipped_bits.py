@@ -15,7 +15,6 @@ import rpexplore as rp
 from rpexplore.common.json_fields import sealed_text
 from rpexplore.domain import area_tree_file
 from rpexplore.errors import LedgerError, PlanError, RpexploreError, WorkloadError
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
@@ -32,6 +31,7 @@ from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.query_list import QueryList
 from tests.attacks.malformed import edited, flipped
 from tests.releases.parts_plan import plan_of, records
+from tests.support.query_lists import query_plan
 
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 FLIPS = 1500 if NIGHTLY else 100

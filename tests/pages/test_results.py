@@ -20,7 +20,6 @@ from pages.components.results.source import _load
 from pages.components.shared.background import task_name
 from rpexplore.analysis.released_cells import describe_gains, farthest_group
 from rpexplore.common.text import rounded
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.readme import TableFile
 from rpexplore.releases.release import release
@@ -35,6 +34,7 @@ from rpexplore.results.synthetic import questions
 from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.workload.query_definitions import stated_from_text
 from tests.pages.conftest import check_charts, made, plain
+from tests.support.query_lists import query_plan
 
 DOMAIN = rp.Domain(
     (

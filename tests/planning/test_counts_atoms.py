@@ -21,12 +21,13 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.counts import QueryPlan
-from rpexplore.planning.counts_planner import query_optimum, query_plan
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.workload import query_definitions
 from rpexplore.workload.conditions import condition_of_cells
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text
 from tests.attacks.malformed import edited
 from tests.support.plan_schemas import PLAN_VALIDATOR
+from tests.support.query_lists import query_plan
 from tests.support.strategies import domains
 
 BUDGET = rp.Budget(rho="1/2")

@@ -9,11 +9,18 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import OutOfReachError, PlanError, WorkloadError
 from rpexplore.planning.counts import QueryPlan
-from rpexplore.planning.counts_planner import query_optimum, query_plan
+from rpexplore.planning.counts_planner import query_optimum
 from tests.planning.solvers.test_fitness_for_use import random_queries
 from tests.support.plan_schemas import is_valid
 from tests.support.plan_texts import flat, laid_out
-from tests.support.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
+from tests.support.query_lists import (
+    identity_and_sum,
+    marginals,
+    prefix,
+    query_list,
+    query_plan,
+    ranges,
+)
 
 COST_1 = rp.Budget(privacy_cost=1)
 

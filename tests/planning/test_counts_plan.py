@@ -12,14 +12,21 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning import counts_planner
 from rpexplore.planning.counts import LARGEST_GAMMA_SQUARED, QueryPlan
-from rpexplore.planning.counts_planner import query_optimum, query_plan
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.solvers.solution import share_done
 from rpexplore.planning.verification import verify
 from rpexplore.privacy import conversions as privacy
 from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 from rpexplore.workload.query_list import QueryList
 from tests.support.plan_texts import flat, laid_out
-from tests.support.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
+from tests.support.query_lists import (
+    identity_and_sum,
+    marginals,
+    prefix,
+    query_list,
+    query_plan,
+    ranges,
+)
 from tests.support.strategies import budgets
 
 
@@ -172,7 +179,7 @@ def test_a_budget_of_all_but_everything_can_be_planned_with():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda queries: query_plan(queries, budget=1), "must be one of the library's"),
+        (lambda queries: rp.plan(queries, budget=1), "must be one of the library's"),
         (lambda queries: query_optimum(queries, tolerance=0), "tolerance must be 1e-06 to 1"),
         (lambda queries: query_optimum(queries, tolerance=1), "tolerance must be"),
         (lambda queries: query_optimum(queries.coefficients), "QueryList, got ndarray"),

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.counts import QueryPlan
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.workload.query_list import QueryList
 from tests.support.plan_schemas import PLAN_SCHEMA, PLAN_VALIDATOR, is_valid
 from tests.support.plan_texts import changed, flat, laid_out, other_layouts
-from tests.support.query_lists import identity_and_sum
+from tests.support.query_lists import identity_and_sum, query_plan
 from tests.support.strategies import budgets
 from tests.workload.test_query_list import lists
 

@@ -11,8 +11,9 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning import counts_moves, replaced_counts
 from rpexplore.planning.counts import QueryPlan
-from rpexplore.planning.counts_planner import query_optimum, query_plan
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.counts_strategy import QueryStrategy
+from tests.support.query_lists import query_plan
 
 DOMAIN = rp.Domain.from_sizes({"sex": 2, "age": 3, "region": 2})
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.counts import QueryPlan
-from rpexplore.planning.counts_planner import query_optimum, query_plan
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.counts_strategy import without
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from tests.support.plan_schemas import is_valid
 from tests.support.plan_texts import flat, laid_out
-from tests.support.query_lists import query_list, ranges
+from tests.support.query_lists import query_list, query_plan, ranges
 
 BUDGET = rp.Budget(rho="1/2")
 

@@ -154,7 +154,7 @@ UNUSABLE = [
     (("strategies", 0, "matrix"), 5, "", True),
     (("cells", 0, "table"), 5, "no table 5", False),
     (("cells", 0, "table"), -1, "no table -1", True),
-    (("cells", 0, "table"), True, "no table True", True),
+    (("cells", 0, "table"), True, "every table must be a whole number", True),
     (("cells", -1, "rows"), lambda rows: [99] * len(rows), "has no cell", False),
     (("cells", 0, "rows"), lambda rows: [*rows, 0], "has no cell", False),
     (("cells", 0, "rows"), None, "", True),

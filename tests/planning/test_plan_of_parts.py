@@ -16,12 +16,12 @@ from rpexplore.common.numbers import exact_text
 from rpexplore.domain.levels import Level
 from rpexplore.errors import ContradictionError, PlanError, WorkloadError
 from rpexplore.planning.counts import QueryPlan
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.request import Rounds
 from tests.support.plan_schemas import PLAN_VALIDATOR
 from tests.support.plan_texts import laid_out_compact, other_layouts, replaced, sealed_like
+from tests.support.query_lists import query_plan
 
 AGE, SEX = rp.Attribute("age", rp.Integers(0, 4)), rp.Attribute("sex", rp.Categories(("f", "m")))
 DOMAIN = rp.Domain((AGE, SEX))

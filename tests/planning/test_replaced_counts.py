@@ -8,7 +8,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.planning.counts_planner import query_optimum, query_plan
+from rpexplore.planning.counts_planner import query_optimum
+from tests.support.query_lists import query_plan
 
 BUDGET = rp.Budget(rho="0.5", neighbours="replace")
 

@@ -16,12 +16,12 @@ from rpexplore import (
     SumOfVariances,
     Workload,
 )
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.workload.query_list import QueryList
+from tests.support.query_lists import query_plan
 
 DOMAIN = Domain(
     (

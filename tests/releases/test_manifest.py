@@ -7,12 +7,12 @@ import pytest
 
 from rpexplore import Attribute, Budget, Categories, Domain, Integers, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_list import QueryList
+from tests.support.query_lists import query_plan
 from tests.support.sealed import edit_manifest
 
 DOMAIN = Domain((Attribute("a", Categories(("0", "1"))), Attribute("b", Integers(0, 2))))

@@ -9,12 +9,12 @@ import pytest
 import rpexplore
 from rpexplore import Budget, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
 from tests.releases.table_plan import QUERIES, SECRET, entries
 from tests.releases.table_plan import QUERY_PLAN as PLAN
+from tests.support.query_lists import query_plan
 
 
 def test_the_folder_holds_everything_and_hashes_tell_changes(data, output):

@@ -18,7 +18,6 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Counts
 from rpexplore.domain.result_schema import IMPOSSIBLE_NOTE
 from rpexplore.errors import LedgerError, PlanError, ReleaseError
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.query_release import QueryRelease
@@ -37,7 +36,7 @@ from tests.releases.table_plan import (
     tampered,
 )
 from tests.releases.table_plan import QUERY_PLAN as PLAN
-from tests.support.query_lists import query_list
+from tests.support.query_lists import query_list, query_plan
 from tests.support.strategies import workloads
 
 NOISE = "rpexplore.releases.query_release.discrete_gaussian"

@@ -12,7 +12,6 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.charged_run import booked_run
@@ -23,6 +22,7 @@ from rpexplore.releases.release import can_be_resumed, release, resume
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_list import QueryList
 from tests.releases.table_plan import entries
+from tests.support.query_lists import query_plan
 from tests.support.sealed import edit_manifest
 from tests.support.stopped_runs import REFUSED, killed, limited, started
 

@@ -14,12 +14,12 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.counts import QueryPlan
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.reports.bundle import bundle
 from rpexplore.reports.script import make_command
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.query_definitions import stated_from_text
 from tests.cli.program import Program
+from tests.support.query_lists import query_plan
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 3})
 STATED = stated_from_text(

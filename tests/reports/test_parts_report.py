@@ -16,12 +16,12 @@ from rpexplore.domain.public_tables import PublicTables
 from rpexplore.planning.adaptive import adaptive_plan
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.counts import QueryPlan
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.part_plan import COLUMNS
 from rpexplore.planning.planner import plan_tables
 from rpexplore.reports.report import Report, html, report
 from rpexplore.reports.section import Facts, Numbers
 from rpexplore.workload.query_definitions import stated_from_text
+from tests.support.query_lists import query_plan
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 LARGER = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 3})

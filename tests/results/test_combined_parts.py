@@ -10,7 +10,6 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.releases.release import release
 from rpexplore.results.area_results import AreaResults, sums_of_areas
 from rpexplore.results.combination import combine, load_combined, write_combined
@@ -20,6 +19,7 @@ from tests.releases.area_plans import BOTH, OTHERS, RECORDS, SEXES, TOTAL, TREE,
 from tests.releases.parts_plan import plan_of, records
 from tests.support.area_trees import incidence
 from tests.support.oracles import kron
+from tests.support.query_lists import query_plan
 
 SEX, JOB = rp.Categories(("f", "m")), rp.Categories(("yes", "no", "other"))
 S, J = rp.Attribute("sex", SEX), rp.Attribute("job", JOB)

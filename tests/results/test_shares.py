@@ -8,11 +8,11 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.results.area_results import AreaResults
 from rpexplore.results.shares import share_of_counts
 from tests.releases.area_plans import PLANS, RECORDS
+from tests.support.query_lists import query_plan
 
 SIZES = {"status": 3, "sex": 2, "region": 4}
 DOMAIN = rp.Domain.from_sizes(SIZES)

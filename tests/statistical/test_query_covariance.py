@@ -13,7 +13,6 @@ import pytest
 from rpexplore import Budget
 from rpexplore.data.source import Counts
 from rpexplore.planning.counts import QueryPlan
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.releases.query_release import QuerySteps
 from tests.statistical.linear_release import (
     PAIR_DEVIATIONS,
@@ -25,7 +24,7 @@ from tests.statistical.linear_release import (
 )
 from tests.support.exact_counts import counts_of
 from tests.support.plan_texts import content_of
-from tests.support.query_lists import query_list, ranges
+from tests.support.query_lists import query_list, query_plan, ranges
 
 SAMPLER = "rpexplore.releases.query_release.discrete_gaussian"
 SIZES = [2, 3]

@@ -1,12 +1,16 @@
 """Lists of linear queries that tests and benchmarks share, as matrices over the cells."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 import rpexplore as rp
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import query_optimum
+from rpexplore.planning.part_plan import keeping
+from rpexplore.planning.solvers.queries import TOLERANCE
 from rpexplore.workload.query_list import QueryList
 from tests.support.oracles import marginal_matrix
 
@@ -59,3 +63,28 @@ def age_pyramid(n_ages: int = 116) -> tuple[np.ndarray, np.ndarray]:
     of_one_sex = [np.eye(n_ages), prefix(n_ages), groups]
     queries = np.vstack([np.kron(np.eye(2), each) for each in of_one_sex])
     return queries, np.repeat([5.0, 20.0, 8.0], [2 * len(each) for each in of_one_sex])
+
+
+def query_plan(
+    queries: QueryList,
+    *,
+    budget: rp.Budget,
+    objective: str = "largest",
+    free: Collection[str] = (),
+    tolerance: float = TOLERANCE,
+) -> QueryPlan:
+    """The plan for these counts alone; `rp.plan` makes the same as a part."""
+
+    def solve(within: rp.Budget):
+        return query_optimum(
+            queries,
+            objective=objective,
+            free=free,
+            budget=within,
+            tolerance=tolerance,
+            replaces=within.replaces,
+            exact=within.exact,
+        )
+
+    known = solve(budget.largest)
+    return keeping(budget, known.at if known.budget is None else lambda of: solve(of).at(of))

@@ -45,9 +45,6 @@ from rpexplore.domain.domain import Domain
 from rpexplore.domain.universe import Universe
 from rpexplore.errors import DataError
 
-# ---- Records in a table of a database or a cluster: a `Source` that is counted as its engine
-# allows.
-#
 # Of a server or a cluster nothing but counts ever comes back, whatever the table holds, unless it
 # is told to stream. Then, and of DuckDB, which is in this process, come codes of categories and
 # areas; by ADBC, of SQLite and others, the columns that are counted.

@@ -20,9 +20,6 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.ordered_values import Integers
 
-# ---- Work on areas in a cluster: coded records are brought together by shares, a task for each
-# share.
-#
 # A share's coded records go from the tasks that read them to the one that counts them and works on
 # the counts. What it makes of these is handed over when it is done. In place of a task that is
 # lost, Spark begins another, and takes the rows of one of them: what the other has made is lost

@@ -32,10 +32,8 @@ _TABLE = record(
     required=REQUIRED,
     basis_index=rows(
         index(),
-        (
-            "The basis in which the table has each of its attributes: its number, from 0, in "
-            "the attribute's list under bases; the same on all levels."
-        ),
+        "The basis in which the table has each of its attributes: its number, from 0, in "
+        "the attribute's list under bases; the same on all levels.",
     ),
 )
 _WORKLOAD = record(
@@ -72,17 +70,13 @@ FIELDS = record(
     certificate=certificate(
         "loss",
         LOSS_VALUE,
-        (
-            "No plan with this budget and independent noise on every area (and one precision a "
-            "level, if uniform_levels) has a loss below lower_bound; the prices in the file of "
-            "precisions prove it."
-        ),
+        "No plan with this budget and independent noise on every area (and one precision a "
+        "level, if uniform_levels) has a loss below lower_bound; the prices in the file of "
+        "precisions prove it.",
     ),
     files=record(
-        (
-            "SHA-256, in hexadecimal, of the files beside this one, whose names begin with "
-            "areas- and precisions-, followed by the first 16 digits and .parquet."
-        ),
+        "SHA-256, in hexadecimal, of the files beside this one, whose names begin with "
+        "areas- and precisions-, followed by the first 16 digits and .parquet.",
         areas=sha256(
             "One row an area, level by level from the top, the parts of an area behind each"
             " other in ascending order of their codes: parent (int32: the row from 0 of the"
@@ -133,22 +127,18 @@ FIELDS = record(
             ),
             rows=rows(index(), "For each attribute of the table which query of its basis, from 0."),
         ),
-        (
-            "The cells that the loss looks at one by one, where they differ within tables: one "
-            "for each of the last columns table_price_a of the file of precisions, which with "
-            "sum_within_targets follow those of the tables."
-        ),
+        "The cells that the loss looks at one by one, where they differ within tables: one "
+        "for each of the last columns table_price_a of the file of precisions, which with "
+        "sum_within_targets follow those of the tables.",
     ),
     residuals=rows(
         record(
             profile=index("Which multiples it has."),
             factor=of_type("integer", "What they are multiplied by.", minimum=1, maximum=1048576),
         ),
-        (
-            "All subsets of the tables of all workloads, without attributes of a single value, "
-            "by number of attributes and then in the order of the domain. Profiles stand in the"
-            " order of their first use."
-        ),
+        "All subsets of the tables of all workloads, without attributes of a single value, "
+        "by number of attributes and then in the order of the domain. Profiles stand in the"
+        " order of their first use.",
         minItems=1,
     ),
 )

@@ -51,6 +51,7 @@ from rpexplore.planning.serialization import (
     basis_lines,
     block_strategies_from_json,
     block_strategy_lines,
+    cells_from_json,
     loss_from_json,
     strategies_from_json,
     strategy_lines,
@@ -280,16 +281,7 @@ def _names_levels(content: dict[str, Any], domain: Domain) -> bool:
 def _loss_rows(content: dict[str, Any], tables: Workload, closure: Closure, loss: Loss) -> LossRows:
     """The rows that the loss looks at, with the stated cells."""
     listed = columns(content, "cells", ("table", "rows"))
-    own = indices(listed["table"], len(tables), "table of a cell")
-    cells = np.zeros((len(own), tables.members.shape[1]), dtype=np.int64)
-    n_queries = np.array([*tables.n_queries, 1])[tables.attribute_basis_index]
-    for cell, table, rows in zip(cells, own.tolist(), lists(listed["rows"], "rows"), strict=True):
-        ends = n_queries[table, : int(tables.orders[table])].tolist()
-        if len(rows) != len(ends) or not all(
-            type(row) is int and 0 <= row < end for row, end in zip(rows, ends, strict=True)
-        ):
-            raise PlanError("the rows of a cell must each be one of the basis of its attribute.")
-        cell[: len(rows)] = rows
+    own, cells = cells_from_json(listed["table"], listed["rows"], tables)
     needed = not isinstance(loss, SumOfVariances) and not tables.is_marginals
     if needed != (len(own) > 0):
         raise PlanError("cells must be named where the loss looks at single ones, and only there.")

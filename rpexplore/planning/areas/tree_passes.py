@@ -8,9 +8,6 @@ from rpexplore.common.numbers import read_only
 from rpexplore.domain.area_tree import AreaRange, sums_of_parts
 from rpexplore.planning.areas.area_groups import AreaGroups, Siblings
 
-# ---- Variances of least-squares answers on a tree of areas, and their gradient, in two passes
-# each.
-#
 # Each area has an independent measurement with a precision t ≥ 0 of its own; an area's count is
 # also the sum of its parts' counts (docs/mathematics.md §15.2, §15.3; Hay et al. 2010 for equal
 # ones).

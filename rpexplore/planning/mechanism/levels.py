@@ -12,7 +12,6 @@ no others.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -191,7 +190,7 @@ class LevelTree:
                     )
                 weights = sparse.csr_array(queries.of(weights.toarray(), 0))
                 largest = float(np.max(weights.data**2))
-            squares = self._squares_of_sums(attribute, strategies, weights)
+            squares = self._products(self.of_tables[attribute][0], [weights], strategies)
         # Where a value takes all groups of a block alike, nothing is left but rounding. Something
         # stands for it where the table needs the block: noise that nothing depends on would have no
         # limit.
@@ -223,34 +222,6 @@ class LevelTree:
             share = share * shares[above][group]
             group = self.parents[above][group]
         squares[0] = share**2
-        return squares
-
-    def _squares_of_sums(
-        self, attribute: int, strategies: Mapping[int, Strategy], weights: sparse.csr_array
-    ) -> np.ndarray:
-        """`squares` of sums of groups; weights: how often each takes each group, [n, n_groups]."""
-        shape: Any = weights.shape
-        squares = np.zeros((1 + len(self.numbers), shape[0]))
-        shares, first = self.shares(strategies), self.numbers[0]
-        for level in range(self.of_tables[attribute][0], -1, -1):
-            columns = sparse.csc_array(weights)
-            for number, groups in self.blocks[level]:
-                inside = columns[:, groups]
-                strategy = strategies.get(number)
-                if strategy is None:
-                    sums = np.asarray(inside.sum(axis=1)).ravel()
-                    of_squares = np.asarray(inside.multiply(inside).sum(axis=1)).ravel()
-                    squares[number - first + 1] = of_squares - sums**2 / len(groups)
-                else:
-                    rows = inside @ strategy.decoding
-                    squares[number - first + 1] = np.sum(rows * rows, axis=1)
-            n_above = self.sizes[level - 1] if level else 1
-            spread = sparse.csr_array(
-                (shares[level], (np.arange(len(shares[level])), self.parents[level])),
-                (len(shares[level]), n_above),
-            )
-            weights = sparse.csr_array(weights @ spread)
-        squares[0] = weights.toarray()[:, 0] ** 2
         return squares
 
     def of_query(
@@ -289,8 +260,14 @@ class LevelTree:
         left, right: a sum a row, [n_rows, n_values]; one row on the right is paired with all
         """
         last, index = self.of_tables[attribute]
-        products = np.zeros((1 + len(self.numbers), left.shape[0]))  # pyright: ignore[reportOptionalSubscript]
-        sums = [sparse.csr_array(one)[:, index] for one in (left, right)]
+        pair = [sparse.csr_array(one)[:, index] for one in (left, right)]
+        return self._products(last, pair, strategies)
+
+    def _products(
+        self, last: int, sums: "list[sparse.csr_array]", strategies: Mapping[int, Strategy]
+    ) -> np.ndarray:
+        """As `products`, of sums of the groups of the last level; of one matrix with itself."""
+        products = np.zeros((1 + len(self.numbers), sums[0].shape[0]))  # pyright: ignore[reportOptionalSubscript]
         shares, first = self.shares(strategies), self.numbers[0]
         for level in range(last, -1, -1):
             columns = [sparse.csc_array(one) for one in sums]
@@ -299,19 +276,19 @@ class LevelTree:
                 strategy = strategies.get(number)
                 if strategy is None:
                     totals = [np.asarray(one.sum(axis=1)).ravel() for one in inside]
-                    of_pairs = np.asarray(inside[0].multiply(inside[1]).sum(axis=1)).ravel()
-                    products[number - first + 1] = of_pairs - totals[0] * totals[1] / len(groups)
+                    of_pairs = np.asarray(inside[0].multiply(inside[-1]).sum(axis=1)).ravel()
+                    products[number - first + 1] = of_pairs - totals[0] * totals[-1] / len(groups)
                 else:
-                    rows, others = (one @ strategy.decoding for one in inside)
-                    products[number - first + 1] = np.sum(rows * others, axis=1)
+                    rows = [one @ strategy.decoding for one in inside]
+                    products[number - first + 1] = np.sum(rows[0] * rows[-1], axis=1)
             n_above = self.sizes[level - 1] if level else 1
             spread = sparse.csr_array(
                 (shares[level], (np.arange(len(shares[level])), self.parents[level])),
                 (len(shares[level]), n_above),
             )
             sums = [sparse.csr_array(one @ spread) for one in sums]
-        of_left, of_right = (one.toarray()[:, 0] for one in sums)
-        products[0] = of_left * of_right
+        of_total = [one.toarray()[:, 0] for one in sums]
+        products[0] = of_total[0] * of_total[-1]
         return products
 
     def spread_down(

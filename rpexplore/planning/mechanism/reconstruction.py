@@ -259,14 +259,7 @@ class MarginalNoise:
         """The variance of every cell, one axis an attribute; of amounts of each of their sums."""
         sizes = self.domain.sizes
         several = [attribute for attribute in self.attributes if sizes[attribute] > 1]
-        numbers = [self._numbers(attribute) for attribute in several]
-        variances = np.zeros([1 + len(own) for own in numbers])
-        for subset, sigma_squared in self.sigma_squared.items():
-            place = tuple(
-                next((1 + own.index(index) for index in subset if index in own), 0)
-                for own in numbers
-            )
-            variances[place] = sigma_squared
+        variances = self._scales(several)
         for attribute in several:
             strategy = self.strategies.get(attribute)
             size = int(sizes[attribute])
@@ -283,6 +276,18 @@ class MarginalNoise:
         single = [axis for axis, index in enumerate(self.attributes) if sizes[index] == 1]
         return np.expand_dims(variances, tuple(single))
 
+    def _scales(self, attributes: Sequence[int]) -> np.ndarray:
+        """σ² of each subset, by which of the numbers of each attribute it has; 0: of none."""
+        numbers = [self._numbers(attribute) for attribute in attributes]
+        scales = np.zeros([1 + len(own) for own in numbers])
+        for subset, sigma_squared in self.sigma_squared.items():
+            place = tuple(
+                next((1 + own.index(index) for index in subset if index in own), 0)
+                for own in numbers
+            )
+            scales[place] = sigma_squared
+        return scales
+
     def covariances(
         self, left: "Mapping[int, sparse.csr_array]", right: "Mapping[int, sparse.csr_array]"
     ) -> np.ndarray:
@@ -295,14 +300,7 @@ class MarginalNoise:
         left, right: a matrix [n_rows, n_i] for each attribute of A; one of a single row on the
             right is paired with all rows on the left
         """
-        numbers = [self._numbers(attribute) for attribute in self.attributes]
-        sums = np.zeros([1 + len(own) for own in numbers])
-        for subset, sigma_squared in self.sigma_squared.items():
-            place = tuple(
-                next((1 + own.index(index) for index in subset if index in own), 0)
-                for own in numbers
-            )
-            sums[place] = sigma_squared
+        sums = self._scales(self.attributes)
         for attribute in self.attributes:
             pair = left[attribute], right[attribute]
             sums = np.tensordot(sums, self._factors(attribute, *pair), axes=(0, 0))

@@ -70,9 +70,6 @@ from rpexplore.results.results import AnyResults, load_any_results
 if TYPE_CHECKING:
     import pandas as pd
 
-# ---- Exports: copies of finished tables under names that all formats take, and what is known of
-# them.
-#
 # A format describes these copies, or writes its own; see `publishing`. All sentences on privacy are
 # those of the manifest.
 
@@ -136,6 +133,14 @@ class ExportedTable:
     def title(self) -> str:
         """ "age × sex"; "total" of no attributes; "municipality: age × sex"."""
         return self.item.title
+
+    def refuse_alike(self, files: str) -> None:
+        """Raise `ReleaseError` for rows that are called alike, which such files cannot hold."""
+        if self.n_rows > 1 and not self.key:
+            raise ReleaseError(
+                f"The table ({self.title}) has rows that are called alike, which {files} cannot "
+                "tell apart; give them different labels, or choose another format."
+            )
 
 
 @dataclass

@@ -12,7 +12,6 @@ import rpexplore as rp
 from rpexplore.domain.result_schema import Schema
 from rpexplore.planning.adaptive import adaptive_plan
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
@@ -21,6 +20,7 @@ from rpexplore.results.formats.publishing import FORMATS, publish
 from rpexplore.results.results import AnyResults, load_any_results
 from rpexplore.workload.bases import Prefix
 from tests.support.made import Made
+from tests.support.query_lists import query_plan
 
 DOMAIN = rp.Domain(
     (

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from rpexplore.common.text import numbered_apart
 from rpexplore.domain.result_schema import Schema
-from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.cube import cube_of, is_time, units_of_columns
 from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_columns import safe_name
@@ -32,11 +31,7 @@ def write_jsonstat(export: Export, folder: Path) -> None:
     frequency_of_times(export)
     (folder / FOLDER).mkdir()
     for table in export.tables:
-        if table.n_rows > 1 and not table.key:
-            raise ReleaseError(
-                f"The table ({table.title}) has rows that are called alike, which JSON-stat cannot "
-                "tell apart; give them different labels, or choose another format."
-            )
+        table.refuse_alike("JSON-stat")
         text = json.dumps(_dataset(export, table), ensure_ascii=False, allow_nan=False, indent=1)
         (folder / FOLDER / f"{table.name}.json").write_text(
             f"{text}\n", encoding="utf-8", newline="\n"

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from rpexplore.common.text import numbered_apart
 from rpexplore.domain.result_schema import Schema
-from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.cube import Value, cube_of, is_time, units_of_columns
 from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_figures import decimals_of
@@ -48,11 +47,7 @@ def write_px(export: Export, folder: Path) -> None:
     frequency_of_times(export)
     (folder / FOLDER).mkdir()
     for table in export.tables:
-        if table.n_rows > 1 and not table.key:
-            raise ReleaseError(
-                f"The table ({table.title}) has rows that are called alike, which PX files cannot "
-                "tell apart; give them different labels, or choose another format."
-            )
+        table.refuse_alike("PX files")
         rows = export.rows(table)
         text = "\n".join([*_keywords(export, table, rows), ""])
         (folder / FOLDER / f"{table.name}.px").write_text(text, encoding="utf-8", newline="\n")

@@ -22,7 +22,6 @@ import pyarrow as pa
 
 from rpexplore.common.text import begins_formula
 from rpexplore.domain.result_schema import Role, Schema
-from rpexplore.errors import ReleaseError
 from rpexplore.releases.table_cells import CsvWriter
 from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_columns import Column, safe_name
@@ -110,11 +109,7 @@ def write_sdmx(export: Export, folder: Path) -> None:
     (folder / FOLDER).mkdir()
     (folder / FOLDER / STRUCTURE).write_bytes(structure_message(cube))
     for table in export.tables:
-        if table.n_rows > 1 and not table.key:
-            raise ReleaseError(
-                f"The table ({table.title}) has rows that are called alike, which SDMX cannot tell "
-                "apart; give them different labels, or choose another format."
-            )
+        table.refuse_alike("SDMX")
         rows = export.rows(table)
         observations = _observations(export, rows, table, cube, dimensions)
         with (folder / FOLDER / f"{table.name}.csv").open("wb") as file:
