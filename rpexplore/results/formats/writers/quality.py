@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpexplore.common.text import capitalised, describe_share, plural, rounded
+from rpexplore.common.text import capitalised, describe_share, markdown_text, plural, rounded
 from rpexplore.domain.readings import FLAGS, coefficients_of_variation, quality_flags
 from rpexplore.domain.result_schema import Schema
 from rpexplore.privacy.budget import ADD_REMOVE
@@ -134,7 +134,7 @@ def write_quality(export: Export, folder: Path) -> None:
     """Write the report, for people and for programs."""
     tables = [_facts_of(export, table) for table in export.tables]
     known = dict(_known(export, tables))
-    lines = [f"# Quality report: {export.title}", "", _PREFACE, ""]
+    lines = [f"# Quality report: {markdown_text(export.title)}", "", _PREFACE, ""]
     attributes = []
     for number, name, id, wanted in CONCEPTS:
         filled = known.get(number, "")
@@ -169,11 +169,11 @@ _COMPLETE = {"2.3", "4", "7.2", "15.4"}
 
 
 def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """What the release knows, by the numbers of concepts, as Markdown."""
+    """What the release knows, by the numbers of concepts, as Markdown; names mean nothing there."""
     imprint, sources = export.imprint, sources_of(export.results)
     titles = [title for title in map(export.title_of, export.tables) if title]
     if imprint.publisher:
-        yield "1.1", f"{imprint.publisher}."
+        yield "1.1", f"{markdown_text(imprint.publisher)}."
     yield "2.3", f"{export.created} (when the figures were finished)."
     yield "3.1", f"{export.kind}\n\n{_listed(titles)}"
     yield "3.2", _listed(
@@ -182,7 +182,7 @@ def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tupl
     )  # fmt: skip
     universes = sorted({source.universe for source in sources} - {""})
     if universes:
-        yield "3.6", f"Records with {' or '.join(universes)}."
+        yield "3.6", f"Records with {markdown_text(' or '.join(universes))}."
     yield "4", f"{capitalised(export.records)}, unless a table says another unit."
     if imprint.period:
         yield "5", f"{imprint.period}."
@@ -216,7 +216,7 @@ def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tupl
         if isinstance(part, ProcessedTables):
             known = part.known_totals
         if known:
-            yield "15.3", known_sentence(known)
+            yield "15.3", markdown_text(known_sentence(known))
     yield "15.4", _coherence(export)
     yield (
         "17.1",
@@ -243,7 +243,7 @@ def _treatment(export: Export) -> str:
         parts.append("The number of records is public, and exact.")
     for one in sources:
         parts += [f"The totals of {' × '.join(names)} are exact." for names in one.exact]
-    return "\n\n".join(dict.fromkeys(parts))
+    return "\n\n".join(dict.fromkeys(map(markdown_text, parts)))
 
 
 def _overall(tables: Sequence[Mapping[str, Any]]) -> str:
@@ -255,7 +255,7 @@ def _overall(tables: Sequence[Mapping[str, Any]]) -> str:
         numbers = [*facts["standard_error"].values(), *facts["cv_quartiles"]]
         shares = facts["share_of_cells_by_grade"] or dict.fromkeys(_GRADES)
         cells = [
-            facts["title"].replace("|", "\\|"),
+            markdown_text(facts["title"]),
             f"{facts['cells']:,}",
             *("–" if number is None else rounded(number) for number in numbers),
             *("–" if share is None else describe_share(share) for share in shares.values()),
@@ -324,16 +324,16 @@ def _compilation(export: Export) -> str:
     parts = [f"{export.privacy['label']}. Made of {plural(len(sources), 'release')}:"]
     for one in sources:
         said = [f"`{one.name}`"]
-        said += [f"values outside the codebook of {name} count as {value}"
+        said += [markdown_text(f"values outside the codebook of {name} count as {value}")
                  for name, value in one.unknown_values.items()]  # fmt: skip
-        said += [f"missing values of {name} count as {value}"
+        said += [markdown_text(f"missing values of {name} count as {value}")
                  for name, value in one.missing_values.items()]  # fmt: skip
         parts.append(f"- {'; '.join(said)}")
     return f"{parts[0]}\n\n" + "\n".join(parts[1:])
 
 
 def _listed(texts: list[str]) -> str:
-    shown = [f"- {text}" for text in texts[:50]]
+    shown = [f"- {markdown_text(text)}" for text in texts[:50]]
     if len(texts) > 50:
         shown.append(f"- and {len(texts) - 50:,} more")
     return "\n".join(shown)
