@@ -25,6 +25,7 @@ from rpexplore.errors import WorkloadError
 
 MAX_TOGETHER = 300_000  # cells of attributes that public tables connect
 _MOST_IMPOSSIBLE = 20_000  # cells of attributes that impossible combinations connect with others
+_ROUNDING = 1e-9  # of the sum of counts that add up to one record
 _MOST_TOTALS = 1.1  # that one table's total may be above another's
 _SAME_SHARE = 1e-6  # of all records: less is rounding
 _SAME_TOTAL = 1e-3  # of the number of records: less is rounding of published counts
@@ -221,7 +222,7 @@ class PublicTables:
                 f"A forecast needs the number of records, or a public table{shares}; give one of "
                 "them."
             )
-        if self.expected is not None and checked_count(self.expected) < 1:
+        if self.expected is not None and checked_count(self.expected) < 1 - _ROUNDING:
             raise WorkloadError(
                 f"The number of expected records must be at least 1, got {self.expected:g}."
             )
