@@ -166,7 +166,8 @@ class Connected:
     def fitted(self, start: np.ndarray) -> np.ndarray:
         """The shares nearest to these that all tables have, float64[n], by proportional fitting.
 
-        start: float64[n], above 0. Tables that contradict each other are followed in turn.
+        start: float64[n], above 0. Tables that contradict each other are followed in turn. Raises
+        `WorkloadError` if they leave no record that the codebook allows.
         """
         shares = start if self.possible is None else start * self.possible
         shares = shares / np.sum(shares)
@@ -180,6 +181,11 @@ class Connected:
                 shares = shares * (wanted / np.where(there > 0, there, 1.0))[cells]
             if len(self.tables) < 2 or np.max(np.abs(shares - before)) < _FITTED:
                 break
+        if not np.sum(shares) > 0:
+            raise WorkloadError(
+                "The public tables together count only records that the codebook states to be "
+                "impossible; correct them, or the codebook, or leave one out."
+            )
         return shares / np.sum(shares)
 
     def holds(self, shape: Sequence[int], cells: np.ndarray) -> np.ndarray | None:
