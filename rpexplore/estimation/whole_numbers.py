@@ -174,10 +174,39 @@ def with_margins(
             for each in (whole, values, possible)
         ]
         columns = wanted.reshape(n_shared, n_moved)
-        changed = np.stack([*map(with_columns, parts[0], parts[1], columns, parts[2])])
+        changed = np.stack([*map(_with_columns_of_many, parts[0], parts[1], columns, parts[2])])
         whole = changed.reshape(shape[order]).transpose(np.argsort(order))
     has_all = all(np.array_equal(whole.sum(axis=summed), sums) for summed, sums in margins)
     return whole if has_all and not np.any(whole[~possible]) else None
+
+
+def _with_columns_of_many(
+    whole: np.ndarray, values: np.ndarray, columns: np.ndarray, possible: np.ndarray
+) -> np.ndarray:
+    """As `with_columns`, for many units: from column to column all at once, a row one at a time.
+
+    What is given to a column is at the least distance; which columns give to which is not chosen.
+    """
+    whole = whole.copy()
+    lowest = 1.0 if values.min(initial=0.0) >= 0 else -np.inf
+    surplus = whole.sum(axis=0) - columns
+    for source in np.flatnonzero(surplus > 0):
+        for target in np.flatnonzero(surplus < 0):
+            while (n_units := int(min(surplus[source], -surplus[target]))) > 0:
+                taken, given = whole[:, source], whole[:, target]
+                down = np.abs(taken - 1 - values[:, source]) - np.abs(taken - values[:, source])
+                up = np.abs(given + 1 - values[:, target]) - np.abs(given - values[:, target])
+                costs = np.where(possible[:, source] & possible[:, target], down + up, np.inf)
+                costs[taken < lowest] = np.inf
+                rows = np.argsort(costs, kind="stable")[:n_units]
+                rows = rows[np.isfinite(costs[rows])]
+                if not len(rows):
+                    break
+                whole[rows, source] -= 1
+                whole[rows, target] += 1
+                surplus[source] -= len(rows)
+                surplus[target] += len(rows)
+    return whole
 
 
 def nearest_margins(
