@@ -177,7 +177,7 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     released.done("release", "other.json", "records.csv", "--out", "tables")
     other = ("postprocess", "tables", *both, "--known-totals", "totals.csv", "--out", "more")
     refused = released.refused(*other)
-    assert "'state' of totals.csv is no attribute of the tables" in refused
+    assert "The column 'state' is no attribute of the tables" in refused
     assert "Totals of areas go with --in-areas or --best-guesses" in refused
     assert "more" not in released.files()
 
@@ -274,7 +274,7 @@ def test_a_plan_for_areas_has_a_report(released):
 
 def test_what_is_not_for_areas_says_what_is(released):
     for words, remedy in (
-        (("answer", "out", "sex=F", "town=1"), "give --area CODE for one area"),
+        (("answer", "out", "sex=F", "town=1"), "give --area 1 for one area"),
         (
             ("answer", "out", "--area", "N", "--areas", "lists.csv"),
             "--level LEVEL for all of a level",
