@@ -573,6 +573,7 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
     combined = load_combined(tmp_path / "source-combined")
     assert session.success, plain(session.texts("error"))
     assert combined.label in plain(session.texts("caption")).lower()
+    assert not session.exception  # of the crosstab, which is shown at first
     look(session, ["age", "sex"])
     shown = session.dataframe[0].value
     assert shown["value"].tolist() == combined.table(["age", "sex"])["value"].tolist()
