@@ -128,9 +128,11 @@ def _range(low: str, high: str) -> str:
 
 
 def _since(now: Answer, before: Answer | None) -> str:
-    if before is None or now.plan.budget == before.plan.budget:
+    if before is None:
         return "since the last change"
-    return f"since {stated_text(before.plan.budget)}"
+    # The same (ε, δ) is another ρ with a rest that is planned behind a pilot.
+    then, present = stated_text(before.plan.budget), stated_text(now.plan.budget)
+    return "since the last change" if then == present else f"since {then}"
 
 
 # ---- The rule on the Plan page: a field, the budget at which all tables meet it, a plan for it.
@@ -174,9 +176,10 @@ def budget_for_rule(made: Forecast) -> None:
         return
     budget, remark = part_budget("tables"), ruled.reason
     enough = surely = None
+    by_rho = bool(current().then)
     try:
-        enough = budget_with_objective(ruled, solution, budget)
-        surely = budget_with_objective(ruled, solution, budget, SURELY)
+        enough = budget_with_objective(ruled, solution, budget, by_rho=by_rho)
+        surely = budget_with_objective(ruled, solution, budget, SURELY, by_rho=by_rho)
     except BudgetError as error:
         remark = str(error)
     if enough is not None:
@@ -233,7 +236,7 @@ def _plan_for_rule(ruled: RuleTargets) -> None:
         return
     del st.session_state[_WANTED]
     try:
-        smallest = smallest_budget(solved, budget)
+        smallest = smallest_budget(solved, budget, by_rho=bool(current().then))
     except BudgetError as error:
         st.caption(escaped(str(error)))
         return
