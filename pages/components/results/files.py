@@ -98,6 +98,7 @@ def shown_download(
 MOST_IN_ZIP = 1_000_000  # cells: some seconds of work
 # The workbook has a button of its own.
 _OFFERED = [name for name in FORMATS if name != "excel"]
+_PEOPLE = {"de": "Personen", "fr": "personnes", "es": "personas"}  # examples to be typed
 
 
 def publishing(results: AnyResults, folder: Path) -> None:
@@ -120,6 +121,7 @@ def publishing(results: AnyResults, folder: Path) -> None:
             default=[DEFAULT],
             format_func=lambda name: FORMATS[name].title,
             key="publish formats",
+            persist_state="session",
         )
         # What is not translated is offered in English alone.
         is_translated = all(FORMATS[name].said_in for name in formats)
@@ -128,6 +130,7 @@ def publishing(results: AnyResults, folder: Path) -> None:
             list(LANGUAGES) if is_translated else [ENGLISH.code],
             format_func=LANGUAGES.__getitem__,
             key="publish language" if is_translated else "publish in English",
+            persist_state="session",
             help="The page for readers, crosstabs for Excel, PX, SDMX, JSON-stat, CSVW and the "
             "quality report are in other languages as well; names and labels of the codebook stay "
             "as they are.",
@@ -137,6 +140,7 @@ def publishing(results: AnyResults, folder: Path) -> None:
             min_value=0,
             value=0,
             key="publish fewer than",
+            persist_state="session",
             help="0 prints all counts. A way of presentation that protects nobody: the noise does. "
             "In files of data the figures of these cells are empty, and flagged. Sums, means and "
             "weighted counts stay as they are.",
@@ -144,7 +148,7 @@ def publishing(results: AnyResults, folder: Path) -> None:
         chosen = Language(language)
         if attempt(lambda: Export(folder, language=chosen, fewer_than=fewer_than)) is None:
             return
-        imprint = _imprint(folder, formats)
+        imprint = _imprint(folder, formats, chosen)
         if imprint is not None and formats:
             parts = [*formats, *([language] if language != ENGLISH.code else [])]
             given = folder, formats, imprint, language, fewer_than
@@ -154,7 +158,7 @@ def publishing(results: AnyResults, folder: Path) -> None:
             )
 
 
-def _imprint(folder: Path, formats: Collection[str]) -> Imprint | None:
+def _imprint(folder: Path, formats: Collection[str], language: Language) -> Imprint | None:
     """What is filled in; None, and the page says why, if it cannot be."""
     fields = {
         "title": ("Title", folder.name),
@@ -165,10 +169,16 @@ def _imprint(folder: Path, formats: Collection[str]) -> Imprint | None:
         fields["agency"] = ("SDMX agency", "ESTAT")
     if {"sdmx", "px"} & set(formats):
         fields["period"] = ("Period of the records", "2026, 2026-Q1, 2026-03")
+    if not language.is_english:
+        fields["records"] = ("What the records are, in that language", _PEOPLE[language.code])
     filled = {}
     for name, column in zip(fields, st.columns(len(fields)), strict=True):
         title, example = fields[name]
-        typed = column.text_input(title, key=f"publish {name}", placeholder=example)
+        # Title and period are those of one publication.
+        kept_on = None if name in ("title", "period") else "session"
+        typed = column.text_input(
+            title, key=f"publish {name}", placeholder=example, persist_state=kept_on
+        )
         filled[name] = typed.strip()
     try:
         return Imprint(**filled)
