@@ -184,6 +184,7 @@ def budget_for_rule(made: Forecast) -> None:
         remark = str(error)
     if enough is not None:
         remark = f"surely {'at none' if surely is None else f'from {_text_of_whole(surely)}'}"
+        remark = f"Each by the median of the forecast; {remark}"
     st.metric(label, "–" if enough is None else _text_of_whole(enough), help=meaning("Rule"))
     st.caption(escaped(remark) or "With this objective each budget has a plan of its own.")
     if ruled.reason:
