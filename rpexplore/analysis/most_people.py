@@ -217,8 +217,9 @@ class PlannedRest:
         least, median, most = (rounded(float(x), 3) for x in np.quantile(ratios, (0, 0.5, 1)))
         return (
             f"With this plan {found.people.text(describe_share)} of {found.budget.counted} are in "
-            f"good cells (CV of at most {100 * found.limit:g} %), with the weights of the first "
-            f"plan {found.before.text(describe_share)}, by a forecast from the pilot's figures. "
+            f"good cells (CV of at most {100 * found.limit:g} %), and "
+            f"{found.before.text(describe_share)} with the weights of the first plan, by a "
+            f"forecast from the pilot's figures. "
             f"The standard error of a table is {least} to {most} times that with the weights of "
             f"the first plan, {median} times in the median; the privacy cost is the same."
         )
