@@ -360,7 +360,7 @@ class _Bench:
             low, high = (low, middle) if is_enough(middle) else (middle, high)
         needed, plan = exp(high) * float(self.plan.budget.rho), self.plan
         enough = sufficient_budget(needed, plan.budget, noise=plan.noise)
-        text = f"needs {enough.short_text}"
+        text = f"A budget of {enough.short_text}"
         if enough.times <= _COMPARED:
             text += f", {enough.compared}"
         return _Change(TableChange(BUDGET, text, self.table, budget=enough.budget), self.level)

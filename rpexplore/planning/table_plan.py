@@ -230,7 +230,7 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
             return (
                 f"{measures}the rest is then planned anew, for the same tables and within the same "
                 f"cost, so that {self.then.text}. The standard errors stated here are those of "
-                "measuring on with the present weights; the plan of the rest states its own."
+                "going on with the present weights; the plan of the rest states its own."
             )
         return (
             f"{measures}what follows adds to it, and all tables are as accurate as without a pilot."

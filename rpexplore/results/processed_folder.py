@@ -370,6 +370,19 @@ def _known_tables(estimates: Estimates) -> list[KnownTable]:
     ]
 
 
+def why_not_smooth(estimates: Estimates) -> str:
+    """Why no smooth tables can be made of these; "" if they can."""
+    if len(estimates.known) > 1 and estimates.domain.impossible:
+        tables = TableMap(estimates.contributions, estimates.domain.sizes, estimates.strategies)
+        if impossible_cells(tables, estimates.domain.structural_zeros):
+            return (
+                "Tables that meet known totals are not made smooth where the codebook has "
+                "impossible combinations, as no model-based errors have been worked out for both "
+                "together; take nonnegative tables, or leave the known totals out."
+            )
+    return ""
+
+
 def _estimated(
     estimates: Estimates, method: Method | None, gap: float | None, on_progress: Progress
 ) -> tuple[Nonnegative | None, SmoothTables | None]:
@@ -388,13 +401,8 @@ def _estimated(
         return projection, None
     if method is None:
         return None, None
-    if len(estimates.known) > 1 and estimates.domain.impossible:
-        tables = TableMap(estimates.contributions, estimates.domain.sizes, estimates.strategies)
-        if impossible_cells(tables, estimates.domain.structural_zeros):
-            raise ReleaseError(
-                "Tables with known totals are not made smooth where combinations are impossible, "
-                "as no model-based errors have been worked out for them; take nonnegative tables."
-            )
+    if reason := why_not_smooth(estimates):
+        raise ReleaseError(reason)
     smooth_tables = smooth(estimates, on_progress=part_of_progress(on_progress, 0.0, 0.5))
     # Here, where it is done once: threads that write tables would each begin with it.
     smooth_tables.rehearse_errors(part_of_progress(on_progress, 0.5, 1.0))

@@ -124,7 +124,7 @@ def test_the_budget_is_the_smallest_that_is_enough(made):
     (proposal,) = (one for one in made.proposals if one.change.action == "budget")
     enough = float(proposal.budget.rho)
     compared = f", {enough / 0.02:.3g} times the current ρ" if enough < 0.2 else ""
-    assert proposal.change.text.startswith("needs ρ = ")
+    assert proposal.change.text.startswith("A budget of ρ = ")
     assert proposal.change.text.endswith(compared)
     assert ("times" in proposal.change.text) == bool(compared)
     for rho, is_enough in ((enough, True), (0.98 * enough, False)):

@@ -282,6 +282,9 @@ def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monke
     session.selectbox(key="publish language").set_value("de").run()
     with zipfile.ZipFile(io.BytesIO(files["all-html-de.zip"]())) as archive:
         assert "Zufallsrauschen" in archive.read("tables.html").decode()
+    session.text_input(key="publish records").set_value("Kinder").run()
+    with zipfile.ZipFile(io.BytesIO(files["all-html-de.zip"]())) as archive:
+        assert "Kinder insgesamt" in archive.read("tables.html").decode()
     session.number_input(key="publish fewer than").set_value(1).run()
     assert "must be a whole number of 2 or more" in plain(session.texts("error"))
     session.number_input(key="publish fewer than").set_value(100000).run()
@@ -583,6 +586,7 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
     combined = load_combined(tmp_path / "source-combined")
     assert session.success, plain(session.texts("error"))
     assert combined.label in plain(session.texts("caption")).lower()
+    assert not session.exception  # of the crosstab, which is shown at first
     look(session, ["age", "sex"])
     shown = session.dataframe[0].value
     assert shown["value"].tolist() == combined.table(["age", "sex"])["value"].tolist()

@@ -73,7 +73,7 @@ def browse_areas(results: AreaResults, sampling: Sampling | None) -> Publication
     )
     noun = current().record_noun if is_of_scenario else "records"
     attributes = (*([tables.axis] if tables.axis else []), *table)
-    publication = browse_table(tables, attributes, noun, sampling)
+    publication = browse_table(tables, attributes, noun, sampling, results.named)
     with st.expander("All areas of a level at once"):
         st.caption("Tables are Parquet files, of each level in a folder of its own; in Python:")
         st.code(tables.reading_lines(*table), language="python", wrap_lines=True)

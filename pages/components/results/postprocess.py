@@ -44,7 +44,7 @@ from rpexplore.results.known_totals import (
     known_totals_from_csv,
     with_known_totals,
 )
-from rpexplore.results.processed_folder import postprocess
+from rpexplore.results.processed_folder import postprocess, why_not_smooth
 from rpexplore.results.processed_tables import Method, ProcessedTables
 from rpexplore.results.results import load_any_results
 from rpexplore.results.unbiased import Estimates, has_levels
@@ -160,6 +160,10 @@ def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> N
         st.caption(escaped(known_sentence(known.known_tables)))
         if doubt := kept(far_from_measured, source, known):
             st.warning(escaped(doubt))
+        smooth = method == "smooth" and isinstance(known, Estimates)
+        if smooth and (reason := kept(why_not_smooth, known)):
+            st.error(escaped(reason))
+            return
 
     rounded = base if base > 1 else base == 1
 
@@ -176,7 +180,10 @@ def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> N
     if is_chosen:
         told_beforehand(kept(_SECONDS[method], source))
     else:
-        st.caption("Unbiased counts are those of the release; choose others, or whole numbers.")
+        st.caption(
+            "Unbiased counts are those of the release; choose others, whole numbers or known "
+            "totals."
+        )
     work_button("Make the processed tables", work, output if is_chosen else None, field)
 
 

@@ -66,7 +66,7 @@ def test_the_quality_report_has_the_same_figures_in_every_language(german, expor
     text = (german("released") / "quality.md").read_text("utf-8")
     assert "## S.13 Genauigkeit und Zuverlässigkeit" in text
     assert "*Vom Produzenten einzutragen: der Name.*" in text
-    assert "A (CV bis 5 %), B (CV bis 10 %)" in text
+    assert "A (VK bis 5 %), B (VK bis 10 %)" in text
 
 
 def test_numbers_are_written_as_in_the_language():
