@@ -44,8 +44,8 @@ from rpexplore.planning.mechanism.reconstruction import (
     residuals_within,
 )
 from rpexplore.planning.mechanism.variances import CellVariances
-from rpexplore.planning.pilot import n_pilot_residuals, pilot_scales, pilot_weights, rest_scales
-from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.pilot import pilot_scales, pilot_weights, rest_scales
+from rpexplore.planning.table_plan import TablePlan, n_pilot_residuals
 from rpexplore.releases import large_tables, measurement
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
