@@ -72,7 +72,7 @@ def best_above(
         own = of_free.sum(axis=1) > 0
         rows = np.flatnonzero(own)
         left = np.maximum(left[rows], _LEAST_LEFT * privacy_cost)
-        of_free = sparse.csr_array(of_free[rows].multiply((1 / left)[:, None]))
+        of_free = sparse.csr_array(sparse.diags_array(1 / left) @ of_free[rows])
         # The precisions of the smallest largest cost at a given loss: costs and weights exchanged.
         solution = minimise_over_cells(
             CellVarianceMap(of_free, weights[~at_floor] / np.max(weights)),
