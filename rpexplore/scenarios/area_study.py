@@ -193,6 +193,20 @@ class AreaStudy:
         """With the tables of one of `PRESETS`; raises `WorkloadError` if it does not fit."""
         return replace(self, tables=PRESETS[preset](self.book))
 
+    def with_workload(self, workload: AreaWorkload) -> "AreaStudy":
+        """With the tables of each level of a workload, and what levels its attributes have.
+
+        workload: for the same areas; all areas of a level have the same tables
+        """
+        of_levels = map(workload.tree.level_slice, range(len(self.levels)))
+        kinds = [int(workload.kinds[own.start]) for own in of_levels]
+        tables = {
+            level: workload.workloads[kind]
+            for level, kind in zip(self.levels, kinds, strict=True)
+            if kind >= 0
+        }
+        return replace(self, domain=workload.domain.of_records, tables=tables)
+
     def with_weights(self, weights: Mapping[tuple[str, Table], float | None]) -> "AreaStudy":
         """With other weights of tables, by level and table; None or 0: not asked for there.
 
