@@ -21,7 +21,7 @@ from rpexplore.domain.public_tables import (
     values_within,
 )
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation.one_way import one_way
+from rpexplore.estimation.one_way import evidence_of_shapes, one_way
 from rpexplore.estimation.table_map import MeasuredResiduals
 from rpexplore.planning.mechanism.levels import LevelTree
 from rpexplore.planning.plan import Plan, load_plan
@@ -121,15 +121,21 @@ def _tables_of_levels(
     block; so they add up. Variances are given the finest coarser table before.
     """
     above, levels, alone = np.array([measured.total]), list[np.ndarray](), dict[int, np.ndarray]()
+    evidence = np.zeros(len(_SHAPES))
     for parents, blocks in zip(tree.parents, tree.blocks, strict=True):
-        counts = above[parents]
+        counts, parts = above[parents], dict[int, MeasuredResiduals]()
         for number, groups in blocks:
             total = float(above[parents[groups[0]]])
-            found = one_way(_part_of(measured, [(number,)], total), _SHAPES)
-            counts[groups] = found.tables[number] * (total / found.tables[number].sum())
-            alone[number] = independent_variances(
-                found.variances[number], np.zeros(len(groups), dtype=np.int64)
-            )
+            parts[number] = _part_of(measured, [(number,)], total)
+            # Few groups tell little of a shape: those of all blocks so far tell it together.
+            evidence = evidence + evidence_of_shapes(parts[number], number, _SHAPES)
+        shape = _SHAPES[int(np.argmax(evidence))]
+        for number, groups in blocks:
+            found = one_way(parts[number], (shape,))
+            own = found.tables[number]
+            counts[groups] = own * (float(above[parents[groups[0]]]) / own.sum())
+            in_one = np.zeros(len(groups), dtype=np.int64)
+            alone[number] = independent_variances(found.variances[number], in_one)
         levels.append(counts)
         above = counts
     made: list[tuple[str, np.ndarray, np.ndarray]] = []
