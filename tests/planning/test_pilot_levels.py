@@ -90,7 +90,9 @@ def test_a_pilot_measures_the_first_residuals_of_the_plan_by_its_matrices(make):
     assert rp.verify(pilot.alone).holds
     assert rp.verify(first).holds
     assert rp.Plan.parse(first.text).sha256 == first.sha256
-    again = rp.with_pilot(first, share_of_pilot(tables), then=tables.then)
+    share = share_of_pilot(tables)
+    assert share is not None
+    again = rp.with_pilot(first, share, then=tables.then)
     assert again.part("tables").pilot == tables.pilot
 
 
@@ -106,6 +108,7 @@ def test_the_rest_is_the_best_of_all_that_have_measured_the_pilot(make, budget):
     floor = 1000 / 999 / pilot_scales(first.part("tables")).floats
     unit = 1 / best.sigma_squared.floats  # in which precisions are near 1, as solvers want them
     precision = cp.Variable(len(unit), pos=True)
+    assert closure.classes is not None
     costs = closure.classes.toarray() * closure.full_cost_factor * unit
     weights = closure.residual_weights(best.loss.table_weights(best.workload)) / unit
     limit = float(tables.budget.record_privacy_cost)

@@ -79,7 +79,7 @@ def best_above(
             np.ones(len(rows)),
             1.0,
             _PRECISE,
-            np.zeros(of_free.shape[1]),
+            np.zeros(np.count_nonzero(~at_floor)),
             np.full(len(rows), 1 / len(rows)),
         )
         wanted = solution.sigma_squared
