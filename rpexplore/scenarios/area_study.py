@@ -407,7 +407,10 @@ def study_from_json(content: Any, read: ReadTreeFile) -> AreaStudy:
     sizes = indices(levels["areas"], MAX_AREAS + 1, "number of areas of a level")
     domain = Domain.from_schema(content["domain"])
     rows = columns(content, "workloads", ("tables",))["tables"]
-    workloads = [tables_from_json(tables, domain) for tables in lists(rows, "workload")]
+    known = domain.with_levels
+    workloads = [tables_from_json(tables, known) for tables in lists(rows, "workload")]
+    if not any(tables.uses_levels for tables in workloads):
+        workloads = [tables_from_json(tables, domain) for tables in lists(rows, "workload")]
     used = [number for number in levels["workload"] if number is not None]
     indices_by_first_use(used, len(workloads), "workload")
     if not used or len(set(names)) < len(names):
