@@ -29,7 +29,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     query_attributes,
 )
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.planning.pilot import n_pilot_residuals
+from rpexplore.planning.table_plan import n_pilot_residuals
 from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate, PartReader

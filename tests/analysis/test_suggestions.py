@@ -86,15 +86,14 @@ def test_a_change_keeps_pilot_rest_and_rules():
     (made,) = forecast.suggest([("a", "b")])
     proposals = {one.change.action: one for one in made.proposals}
     share = plan.part("tables").pilot_share
-    for action, n_rules in (("left out", 1), ("weight", 2)):
+    for action, n_rules in (("left out", 1), ("weight", 2), ("bands", 1)):
         applied = proposals[action].apply(plan)
         tables = applied.part("tables")
         assert tables.then == rp.RestObjective("0.1")
         assert len(tables.rules) == n_rules  # without that about a table that is not there
         assert float(tables.pilot_share) == pytest.approx(float(share), rel=0.05)
         assert rp.verify(applied).holds
-    with pytest.raises(PlanError, match="leave it out where tables have amounts, levels"):
-        proposals["bands"].apply(plan)  # rather than to lose the pilot
+    assert applied.part("tables").closure.trees  # of bands beside single values
     tables = plan.part("tables")
     best = rp.plan(tables.workload, loss=rp.SumOfVariances(), budget=tables.budget)
     rest = on_top_of_pilot(plan, best.part("tables"))

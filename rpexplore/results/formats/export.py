@@ -28,6 +28,7 @@ from rpexplore.domain.result_schema import (
     IMPOSSIBLE_NOTE,
     KNOWN_NOTE,
     OWN_COUNT,
+    PLANNED_ANEW,
     RECORDS,
     STATUS,
     Role,
@@ -356,7 +357,10 @@ class Export:
                 return meaning
         if column.role == "value":
             is_processed = any(one.role in ("estimate", "model_error") for one in table.columns)
-            return self.language.text("value_processed" if is_processed else "value_noisy")
+            noisy = "value_noisy"
+            if column.meaning == PLANNED_ANEW[0].meaning:
+                noisy = "value_planned_anew"
+            return self.language.text("value_processed" if is_processed else noisy)
         return self.language.text(_MEANINGS[column.role])
 
     def unit_of(self, unit: str) -> str:
