@@ -435,12 +435,12 @@ class StrategySearch:
     def _terms(self) -> tuple[np.ndarray, np.ndarray]:
         """What each (table, residual within it) adds to the residual's v, and every v."""
         if self._known_terms is None:
-            parts = []
+            parts, pairs = [], np.column_stack([self.total, self.spread])
             for chosen, _, axes in self.groups:
                 bases = self.workload.attribute_basis_index[chosen]
                 factors = (self.table_weights[chosen] * self._of_single_values(bases))[:, None]
                 for basis in np.take_along_axis(bases, axes, 1).T:
-                    pair = np.column_stack([self.total[basis], self.spread[basis]])
+                    pair = pairs[basis]
                     factors = (factors[:, :, None] * pair[:, None, :]).reshape(len(chosen), -1)
                 parts.append(factors.ravel())
             terms = np.concatenate(parts)
@@ -449,6 +449,8 @@ class StrategySearch:
 
     def _of_single_values(self, bases: np.ndarray) -> np.ndarray:
         """∏ η over the attributes with a single value."""
+        if not np.any(self.closure.sizes == 1):
+            return np.ones(len(bases))
         attributes = np.array([index for index, _ in self.workload.attribute_bases] or [0])
         single = (bases >= 0) & (self.closure.sizes[attributes[bases]] == 1)
         return np.prod(np.where(single, self.total[bases], 1.0), axis=1)
