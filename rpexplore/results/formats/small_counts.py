@@ -9,12 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.result_schema import NOTE, Column, Role, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.query_release import OwnCounts
-from rpexplore.releases.table_cells import MEANS_FOLDER
+from rpexplore.results.formats.amount_texts import amounts_in
 from rpexplore.results.formats.crosstab import Crosstab
 from rpexplore.results.formats.languages import Language
 
@@ -44,10 +43,7 @@ def count_records(part: PartReader, item: Item) -> np.ndarray:
             is_count = bool(np.isin(coefficients, (0.0, 1.0)).all())
             are_counts[row] = is_count and not part.queries.adds_up_amounts(row)
         return are_counts
-    amounts = () if part.domain is None else part.domain.attributes
-    amounts = {one.name for one in amounts if isinstance(one.values, Amounts)}
-    is_none = item.file.startswith(MEANS_FOLDER) or not amounts.isdisjoint(item.attributes)
-    return are_counts & (not is_none)
+    return are_counts & (not item.is_of_means and not amounts_in(part.domain, item))
 
 
 def are_small(values: np.ndarray, errors: np.ndarray, limit: int) -> np.ndarray:
