@@ -11,6 +11,7 @@ import numpy as np
 
 from rpexplore.common.numbers import matrix_along, read_only
 from rpexplore.common.processes import Progress, no_progress, one_thread
+from rpexplore.domain.count_rows import describe_cell
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.nonnegative import check_gap
@@ -167,9 +168,12 @@ def _kept_sums(estimates: Estimates, given: Sequence[KnownTable], cells: AreaCel
     sums = counts.ravel()
     can_have = np.zeros(len(sums), dtype=bool)
     can_have[sum_of_cells[np.flatnonzero(cells.possible)]] = True
-    if np.any(sums[~can_have] > 0):
+    wrong = np.flatnonzero(~can_have & (sums > 0))
+    if len(wrong):
+        cell = np.unravel_index(wrong[0], counts.shape)
         raise ReleaseError(
-            "A known total has records where the codebook leaves no record possible; correct it."
+            f"The known total of {describe_cell(domain, several, cell)} is {sums[wrong[0]]:,.0f}, "
+            "and the codebook leaves no record possible there; correct one of them."
         )
     return KeptSums(sum_of_cells, sums)
 

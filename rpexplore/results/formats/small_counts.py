@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.common.numbers import shown_value
 from rpexplore.domain.result_schema import NOTE, Column, Role, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.items import Item, PartReader
@@ -26,8 +27,8 @@ def checked_limit(limit: int) -> int:
     """The limit; raises `ReleaseError` for one that no counts can be below."""
     if isinstance(limit, bool) or not isinstance(limit, int) or (limit and limit < _LEAST):
         raise ReleaseError(
-            f"The limit of small counts must be a whole number of {_LEAST} or more, got {limit!r}; "
-            "give one such as 6, or 0 for none."
+            f"The limit of small counts must be a whole number of {_LEAST} or more, got "
+            f"{shown_value(limit)}; give one such as 6, or 0 for none."
         )
     return limit
 
