@@ -174,6 +174,9 @@ def test_they_are_kept_in_a_folder_of_their_own_and_by_what_is_made_of_it(tmp_pa
     rows = made.table("a", "b", "one")
     assert rows["value"].tolist() == summed(("a", "b")).ravel().tolist()
     assert set(rows["value_is"]) == {"publicly known"}
+    alone = combine(again)
+    assert alone.label == again.label
+    assert alone.known_tables == [("a", "b")]
     with pytest.raises(ReleaseError, match="not combined with others"):
         combine(again, world(2).releases[0])
     with pytest.raises(ReleaseError, match=r"contradict each other, at most by 1: a.*exact"):
