@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation.table_map import largest
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import (
     answers,
@@ -192,14 +193,13 @@ class KnownRelease(TableRelease):
             for table in release.table_names
             if _residuals(release, table) <= contributions.keys()
         }
-        largest = [one for one in listed if not any(set(one) < set(other) for other in listed)]
         return cls(
             release.folder,
             release.plan,
             release.manifest,
             release.home,
             contributions,
-            sorted(largest),
+            sorted(largest(listed)),
             given,
         )
 

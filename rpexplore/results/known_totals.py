@@ -24,7 +24,7 @@ from rpexplore.common.text import csv_rows, joined, rounded
 from rpexplore.domain.count_rows import TOTALS, CountColumns, describe_cell
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation.table_map import ArrayStore
+from rpexplore.estimation.table_map import ArrayStore, largest
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.releases.table_release import TableRelease
@@ -293,11 +293,9 @@ def _checked(domain: Domain, names: Any, counts: Any) -> KnownTable:
 
 def _exact_tables(estimates: Estimates) -> list[KnownTable]:
     """What is exact already: true counts of the release, or totals that were known before."""
-    exact = estimates.public
     return [
         KnownTable(subset, np.rint(estimates.marginal(names)))
-        for subset in exact
-        if not any(set(subset) < set(other) for other in exact)
+        for subset in largest(estimates.public)
         for names in [[estimates.domain.names[index] for index in subset]]
     ]
 

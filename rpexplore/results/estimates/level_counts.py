@@ -15,6 +15,7 @@ from rpexplore.domain.count_rows import describe_cell
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.nonnegative import check_gap
+from rpexplore.estimation.table_map import largest
 from rpexplore.estimation.whole_numbers import parts_of
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.results.estimates.area_cells import AreaCells, check_cells, possible_cells
@@ -142,17 +143,15 @@ def _kept_sums(estimates: Estimates, cells: AreaCells) -> KeptSums:
     Raises `ReleaseError` for totals of several tables of which none contains the others, of a table
     that cells do not tell, and for records where no record can be.
     """
-    given = estimates.given
-    largest = [
-        one for one in given if not any(set(one.attributes) < set(two.attributes) for two in given)
-    ]
-    if len(largest) > 1:
+    tables = {table.attributes: table for table in estimates.given}
+    first, *others = largest(tables)
+    if others:
         raise ReleaseError(
             "Nonnegative tables with an attribute at several levels meet the known totals of one "
-            f"table, and there are those of {len(largest):,}, of which none has the others within; "
-            "give one of them, or take the unbiased tables."
+            f"table, and there are those of {1 + len(others):,}, of which none has the others "
+            "within; give one of them, or take the unbiased tables."
         )
-    (table,) = largest
+    table = tables[first]
     domain = estimates.domain
     several = tuple(index for index in table.attributes if domain.sizes[index] > 1)
     if not set(several) <= set(chain.from_iterable(estimates.tables)):
