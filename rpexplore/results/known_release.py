@@ -235,7 +235,7 @@ class KnownRelease(TableRelease):
     def _estimate(
         self, attributes: AttributeIndices, *, in_slices: bool = False
     ) -> MarginalEstimate:
-        measured = super()._estimate(attributes)
+        measured = super()._estimate(attributes)  # not in slices, which have no known totals
         noise, known = measured.noise, self.contributions
         scales = {one: 0.0 if one in known else own for one, own in noise.sigma_squared.items()}
         return MarginalEstimate(
