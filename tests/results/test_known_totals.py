@@ -1,6 +1,7 @@
 """Publicly known totals of tables: the estimate of least variance that meets them exactly."""
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -230,6 +231,13 @@ def test_impossible_combinations_have_no_known_records():
     found = with_known_totals(part.given, {"b": [2, 8]})
     with pytest.raises(ReleaseError, match="not made smooth"):
         rp.postprocess(found, "nowhere", method="smooth")
+
+
+def test_a_file_by_too_many_combinations_is_refused_before_they_are_held():
+    domain = rp.Domain.from_sizes({"a": 100_000, "b": 100_000, "c": 3})
+    source = SimpleNamespace(domain=domain)
+    with pytest.raises(ReleaseError, match="a × b, which have 10,000,000,000 combinations"):
+        known_totals_from_csv(source, "k.csv", b"a,b,total\n1,1,5\n")
 
 
 # Children are single, and the young have no work.
