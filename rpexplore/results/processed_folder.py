@@ -78,7 +78,7 @@ from rpexplore.releases.table_cells import TABLES
 from rpexplore.releases.table_release import LabelsOfBases, TableRelease
 from rpexplore.results.estimates.level_counts import CountsAtLevels, counts_at_levels
 from rpexplore.results.estimates.shrinkage import GroupDistances, smooth, write_shrinkage
-from rpexplore.results.known_release import KnownRelease
+from rpexplore.results.known_release import KnownRelease, KnownTable
 from rpexplore.results.known_totals import KnownTotals, known_text, with_known_totals
 from rpexplore.results.level_groups import codebook_facts
 from rpexplore.results.measurement_source import facts_of_sources, guarantee, sources_of
@@ -191,7 +191,10 @@ def postprocess(
         estimates = Estimates.of(released, at_levels=True)
         sources = estimates.sources
         if estimates.trees:
-            counts = projection = _counts_at_levels(estimates, method, rounded, gap, on_searched)
+            given = released.given if isinstance(released, KnownRelease) else ()
+            counts = projection = _counts_at_levels(
+                estimates, method, rounded, gap, given, on_searched
+            )
         else:
             projection, smooth_tables = _estimated(estimates, method, gap, on_searched)
             counts = _processed_counts(estimates, projection or smooth_tables, rounded)
@@ -336,6 +339,7 @@ def _counts_at_levels(
     method: Method | None,
     rounded: bool | int,
     gap: float | None,
+    given: Sequence[KnownTable],
     on_progress: Progress,
 ) -> CountsAtLevels:
     """Those of tables with an attribute at several levels; `ReleaseError` for what there is not."""
@@ -348,7 +352,7 @@ def _counts_at_levels(
         )
     refuse_open_values(estimates.domain, estimates.open_attributes)
     gap, base = GAP if gap is None else gap, max(int(rounded), 1)
-    counts = counts_at_levels(estimates, gap=gap, base=base, on_progress=on_progress)
+    counts = counts_at_levels(estimates, gap=gap, base=base, given=given, on_progress=on_progress)
     if rounded:
         counts.whole(())  # here, once: threads that write tables would each begin with it
     return counts

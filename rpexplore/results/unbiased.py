@@ -44,7 +44,7 @@ from rpexplore.releases.table_cells import (
     refuse_gaps,
 )
 from rpexplore.releases.table_release import TableRelease
-from rpexplore.results.known_release import KnownRelease, KnownTable
+from rpexplore.results.known_release import KnownRelease
 from rpexplore.results.measurement_source import (
     MeasurementSource,
     Spent,
@@ -93,7 +93,6 @@ class Estimates(PartReader):
                    the numbers of blocks in place of these
     known          the subsets whose contributions are publicly known from elsewhere, and all of
                    their own subsets (`known_totals`); the variances of these stand for 0
-    given          the publicly known totals of tables with an attribute at several levels
 
     Raises `ReleaseError` if a residual of a table is missing, has no positive variance or not the
     domain's shape, or if nothing was measured at all.
@@ -113,7 +112,6 @@ class Estimates(PartReader):
     known: frozenset[AttributeIndices] = frozenset()
     trees: tuple[LevelTree, ...] = ()
     blocks: Mapping[int, Block] = field(default_factory=dict)
-    given: Sequence[KnownTable] = ()
 
     def __post_init__(self) -> None:
         tables = tuple(sorted(set(self.tables), key=lambda table: (len(table), table)))
@@ -239,9 +237,7 @@ class Estimates(PartReader):
         contributions = ArrayStore(estimates.contributions)
         known = release.contributions.keys() & estimates.variances.keys()
         contributions.update({subset: release.contributions[subset] for subset in known})
-        return replace(
-            estimates, contributions=contributions, known=frozenset(known), given=release.given
-        )
+        return replace(estimates, contributions=contributions, known=frozenset(known))
 
     @classmethod
     def of_adaptive(cls, release: AdaptiveRelease) -> "Estimates":

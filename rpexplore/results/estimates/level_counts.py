@@ -21,6 +21,7 @@ from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.results.estimates.area_cells import AreaCells, check_cells, possible_cells
 from rpexplore.results.estimates.level_axes import LevelAxes
 from rpexplore.results.estimates.whole_areas import nearest_parts, whole_top
+from rpexplore.results.known_release import KnownTable
 from rpexplore.results.unbiased import Estimates
 
 # All tables are margins of one table of cells, in which an attribute stands by the groups that all
@@ -137,13 +138,13 @@ class KeptSums:
         return found
 
 
-def _kept_sums(estimates: Estimates, cells: AreaCells) -> KeptSums:
+def _kept_sums(estimates: Estimates, given: Sequence[KnownTable], cells: AreaCells) -> KeptSums:
     """The publicly known counts that cells keep.
 
     Raises `ReleaseError` for totals of several tables of which none contains the others, of a table
     that cells do not tell, and for records where no record can be.
     """
-    tables = {table.attributes: table for table in estimates.given}
+    tables = {table.attributes: table for table in given}
     first, *others = largest(tables)
     if others:
         raise ReleaseError(
@@ -210,9 +211,12 @@ def counts_at_levels(
     *,
     gap: float,
     base: int = 1,
+    given: Sequence[KnownTable] = (),
     on_progress: Progress = no_progress,
 ) -> CountsAtLevels:
-    """Nonnegative counts of tables with attributes at several levels; they keep known totals.
+    """Nonnegative counts of tables with attributes at several levels.
+
+    given  publicly known totals, which the estimates meet and the counts keep
 
     Raises `ReleaseError` if there are too many cells, or if the gap is not between 0 and 1, or out
     of reach.
@@ -229,7 +233,7 @@ def counts_at_levels(
             contributions[subset] = np.zeros((1, *(cells.sizes[index] for index in subset)))
     answers = cells.from_contributions(0, contributions, strategies)[0]
     distance = _Distance(cells, strategies, precisions)
-    kept = _kept_sums(estimates, cells) if estimates.given else None
+    kept = _kept_sums(estimates, given, cells) if given else None
     total = np.array([max(float(answers.sum()), 0.0)])
     sums = kept or KeptSums(np.zeros(answers.size, np.int64), total)
     values, reached, rounds = _nearest(answers, cells.possible, distance, sums, gap, on_progress)
