@@ -25,6 +25,7 @@ from rpexplore.analysis.forecast import (
 from rpexplore.analysis.ranges import Range, range_ends, range_texts
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural, rounded
+from rpexplore.domain.domain import AttributeSet
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.domain.survey import SurveyDesign, least_good_counts
@@ -36,7 +37,6 @@ from rpexplore.workload.table_text import Table, titles
 
 if TYPE_CHECKING:
     from rpexplore.analysis.proposals import TableSuggestions
-    from rpexplore.domain.domain import AttributeSet
 
 _ROUNDING = 1e-6  # of shares of counts in float32
 _SIZES = (0, 100, 1_000, 10_000, 100_000, np.inf)  # people of an area
@@ -232,7 +232,7 @@ class AreaForecast:
 
     def suggest(
         self,
-        tables: "Sequence[tuple[str, AttributeSet]]" = (),
+        tables: Sequence[tuple[str, AttributeSet]] = (),
         *,
         most: int = 5,
         on_progress: Progress = no_progress,

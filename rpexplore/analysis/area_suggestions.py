@@ -7,22 +7,26 @@ could come in its place are drawn at once, in the same populations; with the err
 finest that is enough is looked for, and the best of each kind is planned anew and forecast.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
-from math import exp, log, nan, sqrt
+from math import nan, sqrt
 
 import numpy as np
 
 from rpexplore.analysis.area_forecast import AreaForecast, JudgedTable, judged
 from rpexplore.analysis.coarser_tables import Rung, change_to, new_levels, rungs_of
 from rpexplore.analysis.drawn_areas import CountsInAreas, DrawnAreas
-from rpexplore.analysis.proposals import AreaProposal, TableSuggestions
+from rpexplore.analysis.proposals import (
+    AreaProposal,
+    TableSuggestions,
+    meets_rule,
+    more_budget,
+    more_weight,
+)
 from rpexplore.analysis.ranges import Range
-from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress, part_of_progress
 from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.errors import RpexploreError, WorkloadError
@@ -30,7 +34,6 @@ from rpexplore.planning.areas.area_plan import AreaPlan, with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.scenarios.table_changes import (
-    BUDGET,
     LEFT_OUT,
     WEIGHT,
     WITHOUT,
@@ -47,11 +50,6 @@ AREAS = "areas"
 
 _MOST_DRAWN = 60  # tables that could come in the place of one
 _MOST_OTHERS = 30  # tables on levels that are looked at for what a proposal costs; evenly chosen
-_FACTORS = (2, 4, 8, 16, 32, 64)  # of weights
-_USUAL_FACTOR = 8  # where none of them is enough
-_MOST_TIMES = 1e6  # of a budget
-_COMPARED = 10  # times the present budget, up to which they are told
-_PRECISION = 1e-3  # of the logarithm of a budget
 _MOST_SEARCHES, _MORE = 3, 1.05  # searches of a kind; by how much errors grow for the next one
 _NOTICED = 0.005  # of people: what a proposal gains at least
 _TOLERANCE = 3e-3  # of searches for the best plan: far below what a forecast knows
@@ -325,18 +323,13 @@ class _Bench:
             return None
         weight = weights[0]
 
-        def change(factor: int) -> TableChange:
-            text = f"{factor} times the weight"
-            return TableChange(WEIGHT, text, self.table, weight=factor * weight)
-
         def is_enough(factor: int) -> bool:
-            plan = self._plan_after(_Change(change(factor), self.level))
+            change = TableChange(WEIGHT, "", self.table, weight=factor * weight)
+            plan = self._plan_after(_Change(change, self.level))
             row = plan.workload.tables.position(self.table)
             return self._is_enough(self._judged(plan, self.level, self.table, row).people)
 
-        number = bisect_left(_FACTORS, True, key=is_enough)
-        factor = _FACTORS[number] if number < len(_FACTORS) else _USUAL_FACTOR
-        return _Change(change(factor), self.level)
+        return _Change(more_weight(self.table, weight, is_enough), self.level)
 
     def _more_budget(self) -> "_Change | None":
         """The smallest budget at which the table meets the rule."""
@@ -344,22 +337,12 @@ class _Bench:
             return None
 
         def is_enough(times: float) -> bool:
-            errors = 1 / sqrt(exp(times))
+            errors = 1 / sqrt(times)
             one = self._judged(self.plan, self.level, self.table, self.row, errors)
             return self._is_enough(one.people)
 
-        low, high = 0.0, log(_MOST_TIMES)
-        if not is_enough(high) or is_enough(low):
-            return None
-        while high - low > _PRECISION:
-            middle = (low + high) / 2
-            low, high = (low, middle) if is_enough(middle) else (middle, high)
-        needed, plan = exp(high) * float(self.plan.budget.rho), self.plan
-        enough = sufficient_budget(needed, plan.budget, noise=plan.noise)
-        text = f"A budget of {enough.short_text}"
-        if enough.times <= _COMPARED:
-            text += f", {enough.compared}"
-        return _Change(TableChange(BUDGET, text, self.table, budget=enough.budget), self.level)
+        change = more_budget(self.table, self.plan.budget, self.plan.noise, is_enough)
+        return None if change is None else _Change(change, self.level)
 
     # ---- planned anew, and forecast
 
@@ -423,17 +406,13 @@ class _Bench:
             standard_error=nan if own is None else self._mean_error(own),
             people=people,
             gained=nan if people is None else people.median - _median(self._now.people),
-            meets="" if people is None else self._meets(people),
+            meets="" if people is None else meets_rule(people, self.forecast.share),
             others_variance=float(np.median(variances)) if variances else 0.0,
             others_largest=float(np.max(variances)) if variances else 0.0,
             others_people=float(np.mean(gained)) if gained else 0.0,
             others_meeting=meeting,
             areas=planned.workload,
         )
-
-    def _meets(self, people: Range) -> str:
-        least = self.forecast.share - _ROUNDING
-        return "yes" if people.low >= least else "open" if people.median >= least else "no"
 
 
 @dataclass(frozen=True)

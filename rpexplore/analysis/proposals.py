@@ -1,13 +1,17 @@
 """Proposals: changes of a table, planned anew and forecast, the best first; and how they read."""
 
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
+from math import exp, log
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.ranges import Range
+from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.errors import PlanError
 from rpexplore.planning.areas.area_planner import plan_areas
@@ -17,15 +21,19 @@ from rpexplore.planning.pilot import share_of_pilot, with_pilot
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
 from rpexplore.privacy.budget import Budget
-from rpexplore.scenarios.table_changes import (
-    LEFT_OUT,
-    TableChange,
-)
+from rpexplore.privacy.discrete_noise import DiscreteNoise
+from rpexplore.scenarios.table_changes import BUDGET, LEFT_OUT, WEIGHT, TableChange
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.workload import Workload
 
 _LEAST_TOLD = 0.0005  # of people in other tables
 _LEAST_SHOWN = 0.05  # per cent, points
+_FACTORS = (2, 4, 8, 16, 32, 64)  # of weights
+_USUAL_FACTOR = 8  # where none of them is enough
+_MOST_TIMES = 1e6  # of a budget
+_COMPARED = 10  # times the present budget, up to which they are told
+_PRECISION = 1e-3  # of the logarithm of a budget
+_ROUNDING = 1e-9  # of shares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -254,3 +262,45 @@ def _signed(value: float, unit: str) -> str:
     if abs(value) < _LEAST_SHOWN:
         return f"±0{unit}"
     return f"{'+' if value > 0 else '−'}{text}{unit}"
+
+
+# ---- What tables and tables in areas are tried with alike.
+
+
+def meets_rule(people: Range, share: float) -> str:
+    """Whether a share of a table's people are in good cells, as `Proposal.meets` says it."""
+    least = share - _ROUNDING
+    return "yes" if people.low >= least else "open" if people.median >= least else "no"
+
+
+def more_weight(table: Table, weight: float, is_enough: Callable[[int], bool]) -> TableChange:
+    """The smallest multiple of the weight of a table that is enough; a usual one if none is.
+
+    is_enough: of a multiple
+    """
+    number = bisect_left(_FACTORS, True, key=is_enough)
+    factor = _FACTORS[number] if number < len(_FACTORS) else _USUAL_FACTOR
+    return TableChange(WEIGHT, f"{factor} times the weight", table, weight=factor * weight)
+
+
+def more_budget(
+    table: Table, budget: Budget, noise: DiscreteNoise | None, is_enough: Callable[[float], bool]
+) -> TableChange | None:
+    """The smallest budget that is enough for a table; None if that of now is, or none within reach.
+
+    budget, noise: of the plan, as of `sufficient_budget`; is_enough: of a multiple of this budget
+    """
+    low, high = 0.0, log(_MOST_TIMES)
+    if not is_enough(_MOST_TIMES):
+        return None
+    while high - low > _PRECISION:
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_enough(exp(middle)) else (middle, high)
+    if high <= _PRECISION:  # it meets the rule already
+        return None
+    enough = sufficient_budget(exp(high) * float(budget.rho), budget, noise=noise)
+    # A budget far above the present one is another one: how many times it is says little.
+    text = f"A budget of {enough.short_text}"
+    if enough.times <= _COMPARED:
+        text += f", {enough.compared}"
+    return TableChange(BUDGET, text, table, budget=enough.budget)

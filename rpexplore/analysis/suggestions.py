@@ -6,21 +6,25 @@ more budget, the table left out. Many are tried with the errors that the table h
 them are planned anew, at the same budget, and forecast with the populations that are drawn already.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from math import exp, log, nan, sqrt
+from math import log, nan, sqrt
 
 import numpy as np
 
 from rpexplore.analysis.coarser_tables import NewLevels, Rung, change_to, new_levels, rungs_of
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.populations import CountsOfTables, Factors
-from rpexplore.analysis.proposals import Proposal, TableSuggestions
+from rpexplore.analysis.proposals import (
+    Proposal,
+    TableSuggestions,
+    meets_rule,
+    more_budget,
+    more_weight,
+)
 from rpexplore.analysis.ranges import Range
-from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.domain.survey import SurveyDesign, least_good_counts
@@ -32,10 +36,8 @@ from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.table_changes import (
-    BUDGET,
     LEFT_OUT,
     SEVERAL,
-    WEIGHT,
     WITHOUT,
     TableChange,
     changed_tables,
@@ -49,13 +51,8 @@ _TOLERANCE = 1e-3  # of searches for the best plan: far below what a forecast kn
 # Tables of plans in which groups of several levels get the best shares of each other: with more of
 # them that takes long, and the errors without it are a few per cent larger.
 _MOST_SEARCHED = 10_000
-_FACTORS = (2, 4, 8, 16, 32, 64)  # of weights
 _MOST_SEARCHES, _MORE = 3, 1.05  # searches of a kind; by how much errors grow for the next one
 _MOST_OTHERS = 10_000  # tables that are looked at for what a proposal costs; of more, evenly chosen
-_USUAL_FACTOR = 8  # where none of them is enough
-_MOST_TIMES = 1e6  # of a budget
-_COMPARED = 10  # times the present budget, up to which they are told
-_PRECISION = 1e-3  # of the logarithm of a budget
 _LEAST_LOST = 0.01  # of the logarithm of cells: two levels may have as many groups
 _NOTICED = 0.005  # of people: what a proposal gains at least
 _ROUNDING = 1e-9  # of shares
@@ -363,29 +360,18 @@ class _Bench:
             errors = self._with_weight(table, factor * weight)
             return self._is_enough(self._people(place, self._counts_now(place), errors, place))
 
-        number = bisect_left(_FACTORS, True, key=is_enough)
-        factor = _FACTORS[number] if number < len(_FACTORS) else _USUAL_FACTOR
-        return TableChange(WEIGHT, f"{factor} times the weight", table, weight=factor * weight)
+        return more_weight(table, weight, is_enough)
 
     def _more_budget(self, place: int) -> TableChange | None:
         """The smallest budget at which the table meets the rule."""
         counts = self._counts_now(place)
-        low, high = 0.0, log(_MOST_TIMES)
-        if not self._is_enough(self._people(place, counts, self.errors, place, exp(high))):
-            return None
-        while high - low > _PRECISION:
-            middle = (low + high) / 2
-            enough = self._is_enough(self._people(place, counts, self.errors, place, exp(middle)))
-            low, high = (low, middle) if enough else (middle, high)
-        if high <= _PRECISION:  # it meets the rule already
-            return None
-        needed, plan = exp(high) * float(self.plan.budget.rho), self.plan
-        enough = sufficient_budget(needed, plan.budget, noise=plan.noise)
-        # A budget far above the present one is another one: how many times it is says little.
-        text = f"A budget of {enough.short_text}"
-        if enough.times <= _COMPARED:
-            text += f", {enough.compared}"
-        return TableChange(BUDGET, text, self.workload.tables[place], budget=enough.budget)
+
+        def is_enough(times: float) -> bool:
+            return self._is_enough(self._people(place, counts, self.errors, place, times))
+
+        return more_budget(
+            self.workload.tables[place], self.plan.budget, self.plan.noise, is_enough
+        )
 
     # ---- the people in good cells
 
@@ -481,13 +467,9 @@ class _Bench:
             standard_error=nan if people is None else float(planned.of_tables[row]),
             people=found,
             gained=nan if found is None else found.median - float(np.median(self.people[place])),
-            meets="" if found is None else self._meets(found),
+            meets="" if found is None else meets_rule(found, self.share),
             others_variance=float(np.median(changes)) if len(changes) else 0.0,
             others_largest=float(np.max(changes)) if len(changes) else 0.0,
             others_people=float(np.mean(then - now)) if len(now) else 0.0,
             others_meeting=float(meeting[1] - meeting[0]) * n_others / max(len(now), 1),
         )
-
-    def _meets(self, people: Range) -> str:
-        least = self.share - _ROUNDING
-        return "yes" if people.low >= least else "open" if people.median >= least else "no"

@@ -1,6 +1,6 @@
 """The verb that answers queries from a release, about tables, areas and own counts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -61,7 +61,6 @@ def answer(
     each region; empty where there are too few of these (CV above 20 %). Of own counts, a sum of
     amounts --per a count of records is their mean.
     """
-    from rpexplore.releases.means import unit_of_query
     from rpexplore.results.results import load_any_results
     from rpexplore.results.synthetic.questions import Questions
 
@@ -121,7 +120,7 @@ def answer(
             release, domain = tables_of_area(release_folder, area)
             texts = texts_of(domain, where or [])
             answers.append(release.answer(where=texts))
-            units = [unit_of_query(domain, texts, "")]
+            units = [unit_of_amounts(domain, texts)]
         else:
             _refuse_no_count(counts, where or [])
             _refuse_levels_of_areas(results.area_levels, where or [])
@@ -130,7 +129,7 @@ def answer(
             for texts in conditions:
                 answer = asked.answer(texts, on_progress=on_progress)
                 answers.append(answer)
-            units = [unit_of_query(asked.domain, texts, "") for texts in conditions]
+            units = [unit_of_amounts(asked.domain, texts) for texts in conditions]
     names = ("value", "standard_error", "lower_95", "upper_95", "basis")
     facts = [
         {
@@ -167,16 +166,22 @@ def texts_of(domain: "Domain", texts: Sequence[str], option: str = "A=VALUES") -
     return inputs.texts_by_attribute(domain, texts, option, _EXAMPLE)
 
 
+def unit_of_amounts(domain: "Domain", texts: Mapping[str, str]) -> str:
+    """What the answer about amounts is a number of: "EUR, sum of income"; "" for records."""
+    from rpexplore.releases.means import unit_of_query
+
+    return unit_of_query(domain, texts, "").strip(", ")
+
+
 def _answer_text(answer: "Answer", unit: str = "") -> str:
     """The answer to a question, on three lines, and by what where a model gave it.
 
-    unit: of amounts, as `unit_of_query` has it
+    unit: of amounts; "" for none
     """
     from rpexplore.results.synthetic.questions import ModelAnswer
 
-    shown_unit = unit.lstrip(", ")
     text = (
-        f"Value            {f'{answer.value:,.2f} {shown_unit}'.rstrip()}\n"
+        f"Value            {f'{answer.value:,.2f} {unit}'.rstrip()}\n"
         f"Standard error   {rounded(answer.standard_error, 4, zeros=True)}\n"
         f"95 % interval    {answer.lower_95:,.2f} to {answer.upper_95:,.2f}"
     )

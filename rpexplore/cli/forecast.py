@@ -76,7 +76,7 @@ def forecast(
         if Release.load(of_run[0]).plan.part("tables").pilot_of != plan.booked_sha256:
             raise RpexploreError(
                 f"{str(of_run[0])!r} is a whole release, whose rest is measured; --rest is made "
-                "from the figures of a pilot."
+                "from the figures of a pilot: name a folder of --pilot-only."
             )
     if part is None and (by_group or csv is not None or out is not None):
         raise RpexploreError(

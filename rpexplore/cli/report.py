@@ -47,10 +47,8 @@ def schema(
     from rpexplore.domain.domain import describe_attributes_from_records
     from rpexplore.domain.values import describe_combinations
 
-    roles, filled = (
-        codebooks.roles_of_columns(columns),
-        inputs.attributes_to_fill(public_values or []),
-    )
+    roles = codebooks.roles_of_columns(columns)
+    filled = inputs.attributes_to_fill(public_values or [])
     with progress("Reading the codebook"):
         tree, domain = codebooks.codebook_from_options(
             codebook, areas, level_names, separator, lengths, recode_areas,

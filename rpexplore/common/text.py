@@ -345,9 +345,8 @@ def check_names(
             and none may turn the direction of reading.
     """
     texts = list(texts)
-    if set(map(type, texts)) <= {
-        str
-    }:  # at once where there is nothing to say: they may be a million
+    # At once where there is nothing to say: they may be a million.
+    if set(map(type, texts)) <= {str}:
         together = "".join(texts)
         is_plain = together.isascii() and together.isprintable() and all(map(str.strip, texts))
         if is_plain and len(set(texts)) == len(texts):

@@ -20,7 +20,7 @@ from unicodedata import normalize
 
 import numpy as np
 
-from rpexplore.common.numbers import whole_number
+from rpexplore.common.numbers import shown_value, whole_number
 from rpexplore.common.text import is_text
 from rpexplore.domain.dates import (
     Reading,
@@ -148,7 +148,8 @@ class Numbers(ABC):
     def _check_recode(self) -> None:
         if not isinstance(self.recode, list | tuple):
             raise DomainError(
-                f"The recode must be a list of texts and numbers, got {self.recode!r}."
+                "The recode must be a list of pairs of texts, such as (('90+', '90'),), got "
+                f"{shown_value(self.recode)}."
             )
         labels = (
             {self.label(index): index for index in range(self.n_ordered)} if self.recode else {}
@@ -156,7 +157,10 @@ class Numbers(ABC):
         recode, seen = [], {self._missing_key(value) for value, _ in self.missing}
         for pair in self.recode:
             if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(map(is_text, pair)):
-                raise DomainError(f"A recode must be a pair of texts, got {pair!r}.")
+                raise DomainError(
+                    "A recode must be a pair of texts, what the records have and what it is "
+                    f"counted as, such as ('90+', '90'), got {shown_value(pair)}."
+                )
             text, target = (normalize("NFC", part.strip()) for part in pair)
             if not text:
                 raise DomainError(
@@ -285,7 +289,11 @@ class Bins(Numbers):
                 )
         object.__setattr__(self, "edges", tuple(float(edge) for edge in edges))
         if self.are_whole and not all(map(float.is_integer, self.edges)):
-            raise DomainError("Bins of whole numbers have whole edges; write them so.")
+            edge = next(edge for edge in self.edges if not edge.is_integer())
+            raise DomainError(
+                f"Bins of whole numbers must have whole edges, got {_number(edge)}; round it, or "
+                "make them bins of any numbers."
+            )
         self._check_missing()
         self._check_recode()
 

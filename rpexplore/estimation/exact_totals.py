@@ -10,7 +10,7 @@ from rpexplore.common.text import rounded
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.errors import DomainError, ReleaseError
-from rpexplore.estimation.table_map import ContributionArrays, TableMap
+from rpexplore.estimation.table_map import ContributionArrays, TableMap, largest
 
 # Of totals that are fitted: cells by all of their attributes, and those of a table; rounds; when
 # they are met, of all records; cells of which linear programming finds those that stay empty.
@@ -103,9 +103,8 @@ def _fitted(
 ) -> dict[AttributeIndices, np.ndarray]:
     """The counts of a part by the sets of attributes that are needed: 0 where nobody can be."""
     own = [subset for subset in kept if subset and {*subset} <= {*part}]
-    largest = [one for one in own if not any({*one} < {*other} for other in own)]
     # Exact counts are whole numbers: below a half there is rounding.
-    margins = {one: np.where((t := tables.table(one, given)) < 0.5, 0.0, t) for one in largest}
+    margins = {one: np.where((t := tables.table(one, given)) < 0.5, 0.0, t) for one in largest(own)}
     is_limited = zeros is not None and any(part & {*one} for one in zeros.conditions)
     if not is_limited and all(one in kept for one in needed):
         return {one: _summed(margins, one) for one in needed}

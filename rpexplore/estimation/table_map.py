@@ -194,6 +194,12 @@ def beyond_shares(table: np.ndarray, shares: Sequence[np.ndarray]) -> np.ndarray
     return table
 
 
+def largest(sets: Iterable[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
+    """The sets that are in no other of them, each once, in their order."""
+    members = {one: frozenset(one) for one in sets}
+    return [one for one, own in members.items() if not any(own < two for two in members.values())]
+
+
 def subsets(table: AttributeIndices) -> Iterable[AttributeIndices]:
     """All subsets of the attributes of a table, the smaller first."""
     return (subset for order in range(len(table) + 1) for subset in combinations(table, order))

@@ -65,9 +65,9 @@ def certificate_of_parts(parts: Sequence[PartPlan], budget: Budget) -> Certifica
 
 
 def refuse_unweighted(
-    tables: "Workload | None",
-    in_areas: "Workload | None",
-    counts: "QueryList | None",
+    tables: Workload | None,
+    in_areas: Workload | None,
+    counts: QueryList | None,
     kinds: Sequence[str],
 ) -> None:
     """Raise `WorkloadError` for parts beside weighted tables: nobody would see what they count.

@@ -23,7 +23,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     sums_of,
 )
 from rpexplore.releases.manifest import CONFIDENCE, CheckedFolder, in_release
-from rpexplore.releases.table_cells import Labels, table_of_cells, table_path
+from rpexplore.releases.table_cells import MEANS_FOLDER, Labels, table_of_cells, table_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,6 +89,11 @@ class Item:
         table = " × ".join(self.attributes) or "total"
         table += f" ({self.note})" if self.note else ""
         return table if self.level is None else f"{self.level}: {table}"
+
+    @property
+    def is_of_means(self) -> bool:
+        """Whether its figures are means, also as one among those of several parts."""
+        return f"/{MEANS_FOLDER}/" in f"/{self.file}"
 
     @property
     def frame(self) -> "pd.DataFrame":

@@ -172,7 +172,8 @@ def combine(
     estimates = [
         Estimates.of(reader, at_levels=True) for reader in readers if reader.kind == "tables"
     ]
-    if len(estimates) + len(marginals) > 1 and any(one.known for one in estimates):
+    has_others = len(estimates) + len(marginals) > 1
+    if any(one.known and (has_others or one.trees) for one in estimates):
         raise ReleaseError(
             "Tables that meet publicly known totals are not combined with others; combine the "
             "releases first, and give what is made of them the known totals."

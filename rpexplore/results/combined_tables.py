@@ -34,7 +34,8 @@ _ALIKE = 0.01  # variances, relative: people round them
 def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) -> Estimates:
     """The most accurate unbiased estimates of all tables of the parts.
 
-    All parts are in memory at once, 8 bytes a number. noisy: marginals from elsewhere
+    All parts are in memory at once, 8 bytes a number. noisy: marginals from elsewhere. Estimates
+    that meet publicly known totals are the only part.
 
     Raises:
         ReleaseError: If parts have different domains or levels, hold the same measurements,
@@ -80,6 +81,7 @@ def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) 
         strategies,
         tuple(source for part in estimates for source in part.sources),
         open_attributes=tuple(sorted({i for part in estimates for i in part.open_attributes})),
+        known=estimates[0].known,  # of one part alone
         trees=estimates[0].trees,
         blocks=estimates[0].blocks,
     )
@@ -263,6 +265,7 @@ def _over(
         open_attributes=tuple(
             domain.position(part.domain.names[index]) for index in part.open_attributes
         ),
+        known=frozenset(moved[subset] for subset in part.known),
         trees=trees,
         blocks=blocks,
     )

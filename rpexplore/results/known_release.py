@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation.table_map import largest
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.levels import Block, LevelTree
 from rpexplore.planning.mechanism.reconstruction import (
@@ -198,14 +199,13 @@ class KnownRelease(TableRelease):
             for table in release.table_names
             if _residuals(release, table) <= contributions.keys()
         }
-        largest = [one for one in listed if not any(set(one) < set(other) for other in listed)]
         return cls(
             release.folder,
             release.plan,
             release.manifest,
             release.home,
             contributions,
-            sorted(largest),
+            sorted(largest(listed)),
             given,
         )
 
@@ -241,7 +241,7 @@ class KnownRelease(TableRelease):
     def _estimate(
         self, attributes: AttributeIndices, *, in_slices: bool = False
     ) -> MarginalEstimate:
-        measured = super()._estimate(attributes)
+        measured = super()._estimate(attributes)  # not in slices, which have no known totals
         noise, known = measured.noise, self.contributions
         scales = {one: 0.0 if one in known else own for one, own in noise.sigma_squared.items()}
         return MarginalEstimate(

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,10 @@ from rpexplore.common.text import csv_rows, joined, rounded
 from rpexplore.domain.count_rows import TOTALS, CountColumns, describe_cell
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation.table_map import ArrayStore
+from rpexplore.estimation.table_map import ArrayStore, largest
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.releases.large_tables import MAX_TABLE_CELLS
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.known_groups import groups_among, known_marginals, with_groups
 from rpexplore.results.known_release import (
@@ -97,8 +99,14 @@ def _filled(
     found: Mapping[tuple[int, ...], int],
     name: str,
 ) -> np.ndarray:
-    """The counts as an array; `ReleaseError` for a possible combination without one."""
-    counts = np.full([domain.attributes[index].size for index in marginal], np.nan)
+    """The counts as an array; `ReleaseError` for too many, or a possible combination without."""
+    shape = [domain.attributes[index].size for index in marginal]
+    if prod(shape) > MAX_TABLE_CELLS:
+        raise ReleaseError(
+            f"{name} has totals by {_names_text(domain, marginal)}, which have {prod(shape):,} "
+            f"combinations, more than {MAX_TABLE_CELLS:,}; give totals by fewer attributes."
+        )
+    counts = np.full(shape, np.nan)
     for cell, count in found.items():
         counts[cell] = count
     possible = domain.structural_zeros.possible(marginal)
@@ -313,11 +321,9 @@ def _checked(domain: Domain, names: Any, counts: Any) -> KnownTable:
 
 def _exact_tables(estimates: Estimates) -> list[KnownTable]:
     """What is exact already: true counts of the release, or totals that were known before."""
-    exact = estimates.public
     return [
         KnownTable(subset, np.rint(estimates.marginal(names)))
-        for subset in exact
-        if not any(set(subset) < set(other) for other in exact)
+        for subset in largest(estimates.public)
         for names in [[estimates.domain.names[index] for index in subset]]
     ]
 

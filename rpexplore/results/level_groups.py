@@ -5,10 +5,9 @@ Folders of processed tables hold no codebook; what formats need of it is in thei
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rpexplore.domain.domain import Domain
+from rpexplore.domain.domain import Domain
 
 LEVELS, TITLES = "levels", "titles"
 """Keys of a manifest: for each level its attribute and groups; what attributes are called."""
@@ -26,7 +25,7 @@ class LevelGroups:
     groups: Mapping[str, Collection[str]]
 
 
-def levels_of_domain(domain: "Domain", names: Iterable[str]) -> dict[str, LevelGroups]:
+def levels_of_domain(domain: Domain, names: Iterable[str]) -> dict[str, LevelGroups]:
     """The levels among some attributes of a domain."""
     levels = {}
     for name in names:
@@ -42,7 +41,7 @@ def levels_of_domain(domain: "Domain", names: Iterable[str]) -> dict[str, LevelG
     return levels
 
 
-def codebook_facts(domain: "Domain", names: Collection[str]) -> dict[str, Any]:
+def codebook_facts(domain: Domain, names: Collection[str]) -> dict[str, Any]:
     """What a manifest says of the codebook of some attributes; `levels_in` reads the levels."""
     titles = {name: domain[name].label for name in names if domain[name].label}
     levels = {

@@ -44,7 +44,13 @@ from rpexplore.errors import ReleaseError
 from rpexplore.estimation.nonnegative import GAP, Nonnegative, impossible_cells, with_zeros
 from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.estimation.smooth_tables import SmoothTables
-from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, TableMap, subsets
+from rpexplore.estimation.table_map import (
+    ArrayStore,
+    ContributionArrays,
+    TableMap,
+    largest,
+    subsets,
+)
 from rpexplore.estimation.whole_numbers import (
     MOST_OF_THREE,
     MOST_SEARCHED,
@@ -586,10 +592,9 @@ class ProcessedCounts:
         """The totals of a table that are known exactly, and within no other; most cells first."""
         several = _of_several_values(self.estimates.domain, attributes)
         exact = [one for one in self.estimates.public if one and {*one} <= {*several}]
-        largest = [one for one in exact if not any({*one} < {*other} for other in exact)]
         margins = [
             (tuple(axis for axis, index in enumerate(attributes) if index not in own), self.of(own))
-            for own in largest
+            for own in largest(exact)
         ]
         return sorted(margins, key=lambda margin: -margin[1].size)
 

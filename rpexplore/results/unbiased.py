@@ -18,7 +18,7 @@ from rpexplore.common.text import plural
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError, WorkloadError
-from rpexplore.estimation.table_map import ArrayStore, subsets
+from rpexplore.estimation.table_map import ArrayStore, largest, subsets
 from rpexplore.planning.mechanism.asked_levels import least_noisy_query
 from rpexplore.planning.mechanism.levels import Block, LevelTree
 from rpexplore.planning.mechanism.reconstruction import (
@@ -306,8 +306,7 @@ class Estimates(PartReader):
     def known_tables(self) -> Sequence[tuple[str, ...]]:
         """The attributes of the publicly known totals that no other of them contains."""
         names, known = self.domain.names, self.known_marginals or self.known
-        largest = [one for one in known if not any(set(one) < set(two) for two in known)]
-        return [tuple(names[index] for index in one) for one in sorted(largest)]
+        return [tuple(names[index] for index in one) for one in sorted(largest(known))]
 
     def shape_of(self, subset: AttributeIndices) -> tuple[int, ...]:
         """The shape of a contribution: numbers of values, or of groups of a block."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
+from rpexplore.results.estimates.area_counts import AreaCounts
 from tests.cli.program import Program
 
 ASIDE = "also holds tables in areas and own counts; they are not part of this"
@@ -45,6 +46,16 @@ def test_what_is_made_of_tables_says_that_other_parts_are_left_out(released, ver
 def test_areas_that_are_named_like_values_have_options_of_their_own(released):
     told = released.refused("answer", "out", "town=a1", "sex=F")
     assert "'town' is a level of areas, and no attribute; give --area a1" in told
+
+
+def test_counts_of_areas_are_rounded_to_multiples(released):
+    multiples = ("postprocess", "out", "--in-areas", "--round-to", "10")
+    released.done(*multiples, "--nonnegative", "--out", "tens")
+    counts = AreaCounts.load("tens").table("town", "sex")["value"]
+    assert (counts % 10 == 0).all()
+    assert counts.max() > 0
+    refused = released.refused(*multiples, "--best-guesses", "--out", "more")
+    assert "give --nonnegative --round-to 10 without --best-guesses" in refused
 
 
 @pytest.mark.nightly

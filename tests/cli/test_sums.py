@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import rpexplore as rp
+from rpexplore.cli.answers import unit_of_amounts
 from rpexplore.cli.main import cli
 
 FIELDS = [
@@ -88,6 +89,16 @@ def unpacked(path) -> bytes:
         return path.read_bytes()
     with zipfile.ZipFile(path) as archive:
         return archive.read("xl/sharedStrings.xml")
+
+
+def test_answers_say_what_they_are_a_number_of_also_without_a_unit():
+    domain = rp.Domain.from_schema({"fields": FIELDS})
+    for asked, unit in (
+        ({"income": "sum", "region": "N"}, "EUR, sum of income"),
+        ({"wealth": "mean"}, "mean of wealth"),
+        ({"region": "N"}, ""),
+    ):
+        assert unit_of_amounts(domain, asked) == unit
 
 
 def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):

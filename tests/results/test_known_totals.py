@@ -1,6 +1,7 @@
 """Publicly known totals of tables: the estimate of least variance that meets them exactly."""
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -174,6 +175,9 @@ def test_they_are_kept_in_a_folder_of_their_own_and_by_what_is_made_of_it(tmp_pa
     rows = made.table("a", "b", "one")
     assert rows["value"].tolist() == summed(("a", "b")).ravel().tolist()
     assert set(rows["value_is"]) == {"publicly known"}
+    alone = combine(again)
+    assert alone.label == again.label
+    assert alone.known_tables == [("a", "b")]
     with pytest.raises(ReleaseError, match="not combined with others"):
         combine(again, world(2).releases[0])
     with pytest.raises(ReleaseError, match=r"contradict each other, at most by 1: a.*exact"):
@@ -227,6 +231,13 @@ def test_impossible_combinations_have_no_known_records():
     found = with_known_totals(part.given, {"b": [2, 8]})
     with pytest.raises(ReleaseError, match="not made smooth"):
         rp.postprocess(found, "nowhere", method="smooth")
+
+
+def test_a_file_by_too_many_combinations_is_refused_before_they_are_held():
+    domain = rp.Domain.from_sizes({"a": 100_000, "b": 100_000, "c": 3})
+    source = SimpleNamespace(domain=domain)
+    with pytest.raises(ReleaseError, match="a × b, which have 10,000,000,000 combinations"):
+        known_totals_from_csv(source, "k.csv", b"a,b,total\n1,1,5\n")
 
 
 # Children are single, and the young have no work.

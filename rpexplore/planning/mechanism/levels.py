@@ -12,6 +12,7 @@ no others.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -264,10 +265,11 @@ class LevelTree:
         return self._products(last, pair, strategies)
 
     def _products(
-        self, last: int, sums: "list[sparse.csr_array]", strategies: Mapping[int, Strategy]
+        self, last: int, sums: list[sparse.csr_array], strategies: Mapping[int, Strategy]
     ) -> np.ndarray:
         """As `products`, of sums of the groups of the last level; of one matrix with itself."""
-        products = np.zeros((1 + len(self.numbers), sums[0].shape[0]))  # pyright: ignore[reportOptionalSubscript]
+        shape: Any = sums[0].shape  # which may be None, by the stubs of scipy
+        products = np.zeros((1 + len(self.numbers), shape[0]))
         shares, first = self.shares(strategies), self.numbers[0]
         for level in range(last, -1, -1):
             columns = [sparse.csc_array(one) for one in sums]

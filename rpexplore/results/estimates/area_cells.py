@@ -12,6 +12,7 @@ from rpexplore.common.numbers import matrix_along
 from rpexplore.common.text import describe_count
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation.table_map import largest
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.mechanism.levels import Block
 from rpexplore.planning.mechanism.reconstruction import marginal
@@ -303,12 +304,11 @@ class AreaCells:
         if not self.has_unknown(0):
             return cells
         attributes, shape = self.attributes[0], self.shape(0)
-        known = [
+        known = largest(
             each
             for each in subsets_of(attributes)
             if self.are_tables(each) and self.is_known(0, each)
-        ]
-        known = [each for each in known if not any(set(each) < set(other) for other in known)]
+        )
         others = [
             tuple(axis for axis, index in enumerate(attributes) if index not in each)
             for each in known

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from rpexplore.common.numbers import shown_value
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.area_tree import AreaTree
@@ -216,7 +217,8 @@ def _write(
     """Whole counts, or best guesses, in a new folder."""
     if isinstance(base, bool) or not isinstance(base, int) or base < 1:
         raise ReleaseError(
-            f"The base of rounding must be a whole number of 1 or more, got {base!r}."
+            "The base of rounding must be a whole number of 1 or more, got "
+            f"{shown_value(base)}; give 5, say, or 1 for whole numbers."
         )
     in_areas: TablesInAreas = release.area_tables()
     output, plan = Path(output), in_areas.plan

@@ -11,9 +11,11 @@ import numpy as np
 
 from rpexplore.common.numbers import matrix_along, read_only
 from rpexplore.common.processes import Progress, no_progress, one_thread
+from rpexplore.domain.count_rows import describe_cell
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.nonnegative import check_gap
+from rpexplore.estimation.table_map import largest
 from rpexplore.estimation.whole_numbers import parts_of
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.results.estimates.area_cells import AreaCells, check_cells, possible_cells
@@ -142,16 +144,15 @@ def _kept_sums(estimates: Estimates, given: Sequence[KnownTable], cells: AreaCel
     Raises `ReleaseError` for totals of several tables of which none contains the others, of a table
     that cells do not tell, and for records where no record can be.
     """
-    largest = [
-        one for one in given if not any(set(one.attributes) < set(two.attributes) for two in given)
-    ]
-    if len(largest) > 1:
+    tables = {table.attributes: table for table in given}
+    first, *others = largest(tables)
+    if others:
         raise ReleaseError(
             "Nonnegative tables with an attribute at several levels meet the known totals of one "
-            f"table, and there are those of {len(largest):,}, of which none has the others within; "
-            "give one of them, or take the unbiased tables."
+            f"table, and there are those of {1 + len(others):,}, of which none has the others "
+            "within; give one of them, or take the unbiased tables."
         )
-    (table,) = largest
+    table = tables[first]
     domain = estimates.domain
     several = tuple(index for index in table.attributes if domain.sizes[index] > 1)
     told = set(chain.from_iterable((*estimates.tables, *estimates.known_marginals)))
@@ -168,9 +169,12 @@ def _kept_sums(estimates: Estimates, given: Sequence[KnownTable], cells: AreaCel
     sums = counts.ravel()
     can_have = np.zeros(len(sums), dtype=bool)
     can_have[sum_of_cells[np.flatnonzero(cells.possible)]] = True
-    if np.any(sums[~can_have] > 0):
+    wrong = np.flatnonzero(~can_have & (sums > 0))
+    if len(wrong):
+        cell = np.unravel_index(wrong[0], counts.shape)
         raise ReleaseError(
-            "A known total has records where the codebook leaves no record possible; correct it."
+            f"The known total of {describe_cell(domain, several, cell)} is {sums[wrong[0]]:,.0f}, "
+            "and the codebook leaves no record possible there; correct one of them."
         )
     return KeptSums(sum_of_cells, sums)
 

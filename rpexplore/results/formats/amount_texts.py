@@ -6,7 +6,6 @@ from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.result_schema import RECORDS, Role
 from rpexplore.releases.items import Item
-from rpexplore.releases.table_cells import MEANS_FOLDER
 from rpexplore.results.formats.languages import Language
 
 _OF_MEANS: Mapping[Role, str] = {
@@ -31,12 +30,11 @@ def meaning_of_amounts(
     language: Language, role: Role, amounts: Mapping[str, Amounts], item: Item
 ) -> str:
     """What a column of figures of a table with amounts is; "" where it is as in other tables."""
-    is_mean = item.file.startswith(MEANS_FOLDER) or f"/{MEANS_FOLDER}/" in f"/{item.file}"
     if role != "value":
-        return language.text(_OF_MEANS[role]) if is_mean and role in _OF_MEANS else ""
+        return language.text(_OF_MEANS[role]) if item.is_of_means and role in _OF_MEANS else ""
     has_weights = any(values.are_weights for values in amounts.values())
     key = "mean_meaning"
-    if not is_mean:
+    if not item.is_of_means:
         has_sums = not all(values.are_weights for values in amounts.values())
         key = {
             (True, False): "sums_meaning",

@@ -23,7 +23,6 @@ from rpexplore.domain.result_schema import Schema
 from rpexplore.domain.survey import Sampling
 from rpexplore.planning.mechanism.reconstruction import sums_of
 from rpexplore.releases.items import Item, PartReader
-from rpexplore.releases.table_cells import MEANS_FOLDER
 from rpexplore.results.area_results import AreaTables
 from rpexplore.results.formats.languages import ENGLISH, Sentence
 from rpexplore.results.publication import Publication
@@ -656,5 +655,5 @@ def across_of_item(part: PartReader, item: Item) -> str | None:
 
 def has_sides(part: PartReader, item: Item) -> bool:
     """Whether a table is shown by `crosstab`, and not row by row."""
-    is_table = item.level is None and not item.file.startswith(MEANS_FOLDER)
+    is_table = item.level is None and not item.is_of_means
     return is_table and part.kind in ("tables", "rounds", "processed")

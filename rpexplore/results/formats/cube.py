@@ -1,7 +1,6 @@
 """Tables as cubes, which have all combinations of the values of their variables."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +9,8 @@ from rpexplore.domain.ordered_values import Dates
 from rpexplore.domain.result_schema import Schema
 from rpexplore.results.formats.export import Export, ExportedTable
 from rpexplore.results.formats.export_columns import Column
-from rpexplore.results.formats.export_figures import NUMBER, units_of
-
-Value: TypeAlias = tuple[str, str]
-"""Code and label."""
+from rpexplore.results.formats.export_figures import NUMBER
+from rpexplore.results.formats.row_values import Value, units_of
 
 
 def is_time(export: Export, attribute: str) -> bool:

@@ -1,24 +1,21 @@
 """The figures of exported tables: their decimals, units and statuses, for every format."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.readings import are_publishable_as_estimated
-from rpexplore.domain.result_schema import RECORDS, Schema
+from rpexplore.domain.result_schema import Schema
 from rpexplore.releases.adaptive_release import LEAST_ERROR
 from rpexplore.releases.table_cells import csv_decimals
-
-if TYPE_CHECKING:
-    from rpexplore.results.formats.export import Export, ExportedTable
 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
+
+NUMBER = "number"
+"""The unit of figures that have none."""
 
 STATUSES = ("A", "E", "U", "O")
 """What a figure is, by the codes of SDMX for all domains; see `statuses_of`."""
@@ -58,38 +55,6 @@ def decimals_of(rows: pa.Table) -> int:
         return 0  # exact totals
     errors = errors[errors > 0]  # 0 in empty areas, and none where no mean is told
     return csv_decimals(errors.min() if errors.size else 1.0, largest)
-
-
-NUMBER = "number"
-"""The unit of figures that have none."""
-
-
-def units_of(
-    export: "Export", table: "ExportedTable", rows: pa.Table
-) -> tuple[np.ndarray, list[str]]:
-    """The unit of each row's figure, as its place in a list of units, int32, and that list.
-
-    Amounts have theirs in the rows of sums, and records in the others.
-    """
-    (value,) = (one for one in Schema.of(rows).columns if one.role == "value")
-    domain = export.results.domain
-    attributes = () if domain is None else domain.attributes
-    amounts = {
-        one.name: one.values
-        for one in attributes
-        if one.name in table.attributes and isinstance(one.values, Amounts)
-    }
-    is_weighted = any(values.are_weights for values in amounts.values())
-    units = [value.unit or (RECORDS if amounts and not is_weighted else NUMBER)]
-    places = np.zeros(rows.num_rows, dtype=np.int32)
-    for name, values in amounts.items():
-        if values.are_weights:
-            continue
-        units.append(values.unit or NUMBER)
-        (column,) = (one for one in table.columns if one.attribute == name and one.role == "code")
-        is_sum = pc.equal(rows[column.name].cast(pa.string()), values.sum_label)
-        places[np.asarray(is_sum)] = len(units) - 1
-    return places, units
 
 
 def statuses_of(rows: pa.Table) -> pa.DictionaryArray:

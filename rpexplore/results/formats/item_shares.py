@@ -8,15 +8,14 @@ import pyarrow as pa
 from scipy import sparse
 
 from rpexplore.analysis.released_cells import ReleasedCells
-from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import Column
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import sums_of
 from rpexplore.releases.items import Item, Marginal, PartReader
-from rpexplore.releases.table_cells import MEANS_FOLDER
 from rpexplore.results.area_results import AreaResults, AreaTables
+from rpexplore.results.formats.amount_texts import amounts_in
 from rpexplore.results.formats.crosstab import across_of_item
 from rpexplore.results.shares import SHARE, SHARE_ERROR, answers_of, shares_of_marginal
 from rpexplore.workload.table_text import QueryMatrix
@@ -30,7 +29,7 @@ def with_shares(part: PartReader, item: Item, rows: pa.Table, of: str) -> pa.Tab
 
     of: one of `TOTALS`; rows and columns are those of the crosstab of the table
     """
-    if part.kind == "counts" or item.file.startswith(MEANS_FOLDER):
+    if part.kind == "counts" or item.is_of_means:
         return rows
     across = across_of_item(part, item)
     summed = {
@@ -55,11 +54,7 @@ def _shares(part: Any, item: Item, summed: Sequence[str]) -> tuple[np.ndarray, n
     """Of each row of a table, in per cent; NaN where not known."""
     empty = np.full(item.n_rows, np.nan)
     names = list(item.attributes)
-    amounts = {} if part.domain is None else {
-        one.name: one.values
-        for one in part.domain.attributes
-        if one.name in names and isinstance(one.values, Amounts)
-    }  # fmt: skip
+    amounts = amounts_in(part.domain, item)
     # A sum and a number of records add up to nothing; parts of sums may be more than all below 0.
     summed = [name for name in summed if name not in amounts]
     if not summed or any(values.minimum < 0 for values in amounts.values()):

@@ -1,14 +1,21 @@
-"""What the rows of exported tables are about: the values of an attribute, and times among them."""
+"""What the rows of exported tables are about: values of an attribute, times among them, units."""
 
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rpexplore.common.numbers import shown_few
+from rpexplore.domain.result_schema import RECORDS, Schema
 from rpexplore.errors import ReleaseError
+from rpexplore.results.formats.amount_texts import amounts_in
 from rpexplore.results.formats.export import Export, ExportedTable
 from rpexplore.results.formats.export_columns import Column, frequency_of
+from rpexplore.results.formats.export_figures import NUMBER
+
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
 
 Value: TypeAlias = tuple[str, str]
 """Code and label of what a row counts; "" for no label."""
@@ -85,3 +92,23 @@ def frequency_of_times(export: Export, *, is_needed: bool = False) -> str:
 def period_of(export: Export, table: ExportedTable) -> str:
     """When the figures of a table are of, all of them; "" where that is not known."""
     return "" if export.imprint.time in table.attributes else export.imprint.period
+
+
+def units_of(export: Export, table: ExportedTable, rows: pa.Table) -> tuple[np.ndarray, list[str]]:
+    """The unit of each row's figure, as its place in a list of units, int32, and that list.
+
+    Amounts have theirs in the rows of sums, and records in the others.
+    """
+    (value,) = (one for one in Schema.of(rows).columns if one.role == "value")
+    amounts = amounts_in(export.results.domain, table.item)
+    is_weighted = any(values.are_weights for values in amounts.values())
+    units = [value.unit or (RECORDS if amounts and not is_weighted else NUMBER)]
+    places = np.zeros(rows.num_rows, dtype=np.int32)
+    for name, values in amounts.items():
+        if values.are_weights:
+            continue
+        units.append(values.unit or NUMBER)
+        (column,) = (one for one in table.columns if one.attribute == name and one.role == "code")
+        is_sum = pc.equal(rows[column.name].cast(pa.string()), values.sum_label)
+        places[np.asarray(is_sum)] = len(units) - 1
+    return places, units

@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.domain.amounts import Amounts
+from rpexplore.common.numbers import shown_value
 from rpexplore.domain.result_schema import NOTE, Column, Role, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.query_release import OwnCounts
-from rpexplore.releases.table_cells import MEANS_FOLDER
+from rpexplore.results.formats.amount_texts import amounts_in
 from rpexplore.results.formats.crosstab import Crosstab
 from rpexplore.results.formats.languages import Language
 
@@ -27,8 +27,8 @@ def checked_limit(limit: int) -> int:
     """The limit; raises `ReleaseError` for one that no counts can be below."""
     if isinstance(limit, bool) or not isinstance(limit, int) or (limit and limit < _LEAST):
         raise ReleaseError(
-            f"The limit of small counts must be a whole number of {_LEAST} or more, got {limit!r}; "
-            "give one such as 6, or 0 for none."
+            f"The limit of small counts must be a whole number of {_LEAST} or more, got "
+            f"{shown_value(limit)}; give one such as 6, or 0 for none."
         )
     return limit
 
@@ -44,10 +44,7 @@ def count_records(part: PartReader, item: Item) -> np.ndarray:
             is_count = bool(np.isin(coefficients, (0.0, 1.0)).all())
             are_counts[row] = is_count and not part.queries.adds_up_amounts(row)
         return are_counts
-    amounts = () if part.domain is None else part.domain.attributes
-    amounts = {one.name for one in amounts if isinstance(one.values, Amounts)}
-    is_none = item.file.startswith(MEANS_FOLDER) or not amounts.isdisjoint(item.attributes)
-    return are_counts & (not is_none)
+    return are_counts & (not item.is_of_means and not amounts_in(part.domain, item))
 
 
 def are_small(values: np.ndarray, errors: np.ndarray, limit: int) -> np.ndarray:

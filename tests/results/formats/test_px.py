@@ -1,5 +1,7 @@
 """PX files, read by the pyaxis library."""
 
+import json
+
 import pandas as pd
 import pytest
 from pyaxis.pyaxis import parse
@@ -115,7 +117,9 @@ def test_sums_beside_counts_have_the_units_of_both(tmp_path):
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1"))
     records = pd.DataFrame({"income": [100.0, 300.0] * 50, "sex": ["f", "m"] * 50})
     rp.release(plan, records, tmp_path / "released", name="s", ledger=tmp_path / "l")
-    publish(tmp_path / "released", tmp_path / "out", formats=["px"])
+    publish(tmp_path / "released", tmp_path / "out", formats=["px", "jsonstat"])
     for name, units in (("income_sex", "EUR / records"), ("income_sex_means", "EUR")):
         keywords, _ = parsed(next((tmp_path / "out/px").glob(f"*_{name}.px")))
         assert keywords["UNITS"] == keywords["UNITS(value)"] == [units]
+        cube = json.loads(next((tmp_path / "out/jsonstat").glob(f"*_{name}.json")).read_text())
+        assert cube["dimension"]["figure"]["category"]["unit"]["value"]["label"] == units

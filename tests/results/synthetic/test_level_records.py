@@ -40,8 +40,8 @@ def test_records_have_every_whole_table_and_agree_with_themselves(tmp_path):
     pd.testing.assert_frame_equal(again.records(), frame)
 
 
-@pytest.mark.parametrize("asked", [{"rows": 5}, {"never": ["sex=m"]}, {"ignore_codebook": True}])
-def test_what_records_of_whole_counts_cannot_be_is_refused(asked, tmp_path):
+def test_what_records_of_whole_counts_cannot_be_is_refused(tmp_path):
     release = released(planned(), records(50), tmp_path)
-    with pytest.raises(ReleaseError, match="records are those of the whole counts"):
-        synthesize(release, tmp_path / "records", **asked)
+    for asked in ({"rows": 5}, {"never": ["sex=m"]}, {"ignore_codebook": True}):
+        with pytest.raises(ReleaseError, match="records are those of the whole counts"):
+            synthesize(release, tmp_path / "records", **asked)

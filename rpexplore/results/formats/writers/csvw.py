@@ -11,8 +11,8 @@ from typing import Any
 
 from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_columns import Column, frequency_of
-from rpexplore.results.formats.export_figures import decimals_of, units_of
-from rpexplore.results.formats.row_values import frequency_of_times, period_of
+from rpexplore.results.formats.export_figures import decimals_of
+from rpexplore.results.formats.row_values import frequency_of_times, period_of, units_of
 
 FILE = "csv-metadata.json"
 _SDMX = "http://purl.org/linked-data/sdmx/2009"  # its words as linked data

@@ -26,9 +26,9 @@ from rpexplore.domain.result_schema import Role, Schema
 from rpexplore.releases.table_cells import CsvWriter
 from rpexplore.results.formats.export import Export, ExportedTable, Format
 from rpexplore.results.formats.export_columns import Column, safe_name
-from rpexplore.results.formats.export_figures import decimals_of, statuses_of, units_of
+from rpexplore.results.formats.export_figures import decimals_of, statuses_of
 from rpexplore.results.formats.languages import ENGLISH
-from rpexplore.results.formats.row_values import frequency_of_times, is_whole, values_of
+from rpexplore.results.formats.row_values import frequency_of_times, is_whole, units_of, values_of
 from rpexplore.results.formats.sdmx_structure import (
     CONF_STATUS,
     DECIMALS,
