@@ -191,7 +191,10 @@ def postprocess(
         estimates = Estimates.of(released, at_levels=True)
         sources = estimates.sources
         if estimates.trees:
-            given = released.given if isinstance(released, KnownRelease) else ()
+            if isinstance(released, KnownRelease):
+                given = released.given
+            else:
+                given = _known_tables(estimates)
             counts = projection = _counts_at_levels(
                 estimates, method, rounded, gap, given, on_searched
             )
@@ -345,6 +348,12 @@ def _counts_at_levels(
     """Those of tables with an attribute at several levels; `ReleaseError` for what there is not."""
     if method != "nonnegative":
         name = estimates.domain.names[estimates.trees[0].column]
+        if estimates.known_marginals:
+            raise ReleaseError(
+                f"The known totals are by groups of {name!r}, and of tables that meet these only "
+                "nonnegative ones are made, of whole numbers if wanted; ask for nonnegative "
+                "tables, or give totals by single values."
+            )
         raise ReleaseError(
             f"The attribute {name!r} is in tables at several levels, of which only nonnegative "
             "tables are made, of whole numbers if wanted; ask for nonnegative ones, or plan with "
@@ -356,6 +365,15 @@ def _counts_at_levels(
     if rounded:
         counts.whole(())  # here, once: threads that write tables would each begin with it
     return counts
+
+
+def _known_tables(estimates: Estimates) -> list[KnownTable]:
+    """The publicly known counts of estimates that are told by groups."""
+    names = estimates.domain.names
+    return [
+        KnownTable(table, np.rint(estimates.marginal([names[index] for index in table])))
+        for table in estimates.known_marginals
+    ]
 
 
 def _estimated(

@@ -228,6 +228,19 @@ def test_areas_that_are_stated_to_be_empty_are_0_everywhere(run):
     assert "Nothing was charged" in refusal.stderr
 
 
+def test_codebooks_beside_areas_are_read_like_all_others(run):
+    Path("areas.csv").write_text("state,town\nN,1\nS,1\n", "utf-8")
+    Path("people.csv").write_text("state,town,sex,job\nN,1,F,a\nS,1,M,b\n", "utf-8")
+    Path("fields.json").write_text('{"fields": [{"name": "job"}, {"name": "sex"}]}', "utf-8")
+    values = ("--public-values", "job=people.csv", "--public-values", "sex=people.csv")
+    run.done("schema", "fields.json", *values, "--areas", "areas.csv", "--out", "full.json")
+    assert [one.labels() for one in rp.Domain.load("full.json")] == [["a", "b"], ["F", "M"]]
+    Path("german.csv").write_bytes("Merkmal;Code\nGröße;F\nGröße;M\n".encode("cp1252"))
+    options = ("--map", "attribute=Merkmal,code=Code", "--encoding", "windows-1252")
+    run.done("schema", "german.csv", *options, "--areas", "areas.csv", "--out", "g.json")
+    assert rp.Domain.load("g.json").names == ("Größe",)
+
+
 def test_a_plan_for_areas_has_a_report(released):
     counts = ("--expected-count", "90")
     made = released.json("show", "plan.json", *counts)["forecast_in_areas"]

@@ -287,6 +287,16 @@ def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monke
     session.number_input(key="publish fewer than").set_value(100000).run()
     with zipfile.ZipFile(io.BytesIO(files["all-html-de.zip"]())) as archive:
         assert "weniger als 100.000" in archive.read("tables.html").decode()
+    session.multiselect(key="publish formats").set_value(["px"]).run()
+    session.text_input(key="publish records").set_value("Haushalte")
+    session.text_input(key="publish period").set_value("2026").run()
+    session.selectbox(key="publish shares").set_value("row").run()
+    assert not [one for one in session.number_input if one.key == "publish fewer than"]
+    assert "age" in session.selectbox(key="publish time").options
+    with zipfile.ZipFile(io.BytesIO(files["all-px-de.zip"]())) as archive:
+        px = archive.read("px/0004_age_sex.px").decode("utf-8-sig")
+    assert "Anteil" in px
+    assert "Haushalte" in px
 
 
 def test_a_crosstab_has_totals_shares_and_what_is_publishable(app, released):

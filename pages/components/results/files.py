@@ -1,6 +1,6 @@
 """The results as files: tables, an Excel workbook, formats of others, code that reads them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,12 @@ def shown_download(
 
 
 MOST_IN_ZIP = 1_000_000  # cells: some seconds of work
+_SHARES = {
+    "": "None: counts alone",
+    "row": "Of the row of the crosstab",
+    "column": "Of the column of the crosstab",
+    "total": "Of all",
+}
 # The workbook has a button of its own.
 _OFFERED = [name for name in FORMATS if name != "excel"]
 
@@ -132,33 +138,45 @@ def publishing(results: AnyResults, folder: Path) -> None:
             "quality report are in other languages as well; names and labels of the codebook stay "
             "as they are.",
         )
-        fewer_than = st.number_input(
-            "Print counts below this as “fewer than …”",
-            min_value=0,
-            value=0,
-            key="publish fewer than",
-            help="0 prints all counts. A way of presentation that protects nobody: the noise does. "
-            "In files of data the figures of these cells are empty, and flagged. Sums, means and "
-            "weighted counts stay as they are.",
+        shares = st.selectbox(
+            "Shares in per cent",
+            _SHARES,
+            format_func=_SHARES.__getitem__,
+            key="publish shares",
+            help="Beside each figure its share, with its standard error; crosstabs show these in "
+            "place of counts.",
         )
-        chosen = Language(language)
-        if attempt(lambda: Export(folder, language=chosen, fewer_than=fewer_than)) is None:
+        fewer_than = 0
+        if not shares:
+            fewer_than = st.number_input(
+                "Print counts below this as “fewer than …”",
+                min_value=0,
+                value=0,
+                key="publish fewer than",
+                help="0 prints all counts. A way of presentation that protects nobody: the noise "
+                "does. In files of data the figures of these cells are empty, and flagged. Sums, "
+                "means and weighted counts stay as they are.",
+            )
+        asked = {"shares": shares, "language": Language(language), "fewer_than": fewer_than}
+        export = attempt(lambda: Export(folder, **asked))
+        if export is None:
             return
-        imprint = _imprint(folder, formats)
+        imprint = _imprint(folder, formats, export.attributes)
         if imprint is not None and formats:
             parts = [*formats, *([language] if language != ENGLISH.code else [])]
-            given = folder, formats, imprint, language, fewer_than
+            given = folder, formats, imprint, shares, language, fewer_than
             download(
                 f"{folder.name}-{'-'.join(parts)}.zip",
                 lambda: in_other_process(published_zip, *given),
             )
 
 
-def _imprint(folder: Path, formats: Collection[str]) -> Imprint | None:
+def _imprint(folder: Path, formats: Collection[str], attributes: Sequence[str]) -> Imprint | None:
     """What is filled in; None, and the page says why, if it cannot be."""
     fields = {
         "title": ("Title", folder.name),
         "publisher": ("Publisher", "who publishes the tables"),
+        "records": ("Records are", "persons; as in the plan"),
         "license": ("Web address of the licence", "https://creativecommons.org/licenses/by/4.0/"),
     }
     if "sdmx" in formats:
@@ -170,6 +188,14 @@ def _imprint(folder: Path, formats: Collection[str]) -> Imprint | None:
         title, example = fields[name]
         typed = column.text_input(title, key=f"publish {name}", placeholder=example)
         filled[name] = typed.strip()
+    if {"sdmx", "px", "jsonstat"} & set(formats):
+        filled["time"] = st.selectbox(
+            "Attribute of time",
+            ["", *attributes],
+            format_func=lambda name: name or "None: all figures are of one period",
+            key="publish time",
+            help="The attribute whose values are periods, such as 2026 or 2026-Q1.",
+        )
     try:
         return Imprint(**filled)
     except RpexploreError as error:
