@@ -25,6 +25,7 @@ from rpexplore.errors import WorkloadError
 
 MAX_TOGETHER = 300_000  # cells of attributes that public tables connect
 _MOST_IMPOSSIBLE = 20_000  # cells of attributes that impossible combinations connect with others
+_ROUNDING = 1e-9  # of the sum of counts that add up to one record
 _MOST_TOTALS = 1.1  # that one table's total may be above another's
 _SAME_SHARE = 1e-6  # of all records: less is rounding
 _SAME_TOTAL = 1e-3  # of the number of records: less is rounding of published counts
@@ -165,7 +166,8 @@ class Connected:
     def fitted(self, start: np.ndarray) -> np.ndarray:
         """The shares nearest to these that all tables have, float64[n], by proportional fitting.
 
-        start: float64[n], above 0. Tables that contradict each other are followed in turn.
+        start: float64[n], above 0. Tables that contradict each other are followed in turn. Raises
+        `WorkloadError` if they leave no record that the codebook allows.
         """
         shares = start if self.possible is None else start * self.possible
         shares = shares / np.sum(shares)
@@ -179,6 +181,11 @@ class Connected:
                 shares = shares * (wanted / np.where(there > 0, there, 1.0))[cells]
             if len(self.tables) < 2 or np.max(np.abs(shares - before)) < _FITTED:
                 break
+        if not np.sum(shares) > 0:
+            raise WorkloadError(
+                "The public tables together count only records that the codebook states to be "
+                "impossible; correct them, or the codebook, or leave one out."
+            )
         return shares / np.sum(shares)
 
     def holds(self, shape: Sequence[int], cells: np.ndarray) -> np.ndarray | None:
@@ -221,7 +228,7 @@ class PublicTables:
                 f"A forecast needs the number of records, or a public table{shares}; give one of "
                 "them."
             )
-        if self.expected is not None and checked_count(self.expected) < 1:
+        if self.expected is not None and checked_count(self.expected) < 1 - _ROUNDING:
             raise WorkloadError(
                 f"The number of expected records must be at least 1, got {self.expected:g}."
             )

@@ -69,6 +69,9 @@ def with_columns(
     return whole
 
 
+Margin = tuple[tuple[int, ...], np.ndarray]
+"""The axes that a table is summed over, and the sums: whole numbers, an axis for each other one."""
+
 MOST_SEARCHED = 20_000  # cells of a table whose nearest whole numbers are searched for: seconds
 MOST_OF_THREE = 1_000  # the same of a table with more than two totals
 # For a table with more than two totals, which may have no whole numbers at all. A number of steps,
@@ -77,7 +80,7 @@ _MOST_NODES = 50
 
 
 def nearest_whole(
-    values: np.ndarray, totals: Sequence[tuple[int, np.ndarray]], possible: np.ndarray
+    values: np.ndarray, totals: Sequence[Margin], possible: np.ndarray
 ) -> np.ndarray | None:
     """The table in whole numbers with these totals that is nearest to the values (least squares).
 
@@ -87,7 +90,7 @@ def nearest_whole(
 
     Args:
         values: float64, one axis an attribute; if none is below 0, no cell becomes so.
-        totals: (axis, sums over that axis in whole numbers), for two axes or more.
+        totals: Sums of the table over some of its axes, in whole numbers.
         possible: Which cells may be other than 0, bool of the same shape.
 
     Returns:
@@ -108,8 +111,8 @@ def nearest_whole(
     most = np.concatenate([np.ones(cells.size), can_go_down.astype(float)])
     places = np.unravel_index(cells, values.shape)
     blocks, needed = [], []
-    for axis, sums in totals:
-        others = [place for other, place in enumerate(places) if other != axis]
+    for axes, sums in totals:
+        others = [place for other, place in enumerate(places) if other not in axes]
         rows = np.ravel_multi_index(others, sums.shape) if others else np.zeros(cells.size, int)
         ones = np.ones(cells.size)
         block = sparse.csr_array((ones, (rows, np.arange(cells.size))), (sums.size, cells.size))
@@ -134,8 +137,76 @@ def nearest_whole(
     whole = np.zeros(values.size)
     whole[cells] = base + up - down
     whole = whole.reshape(values.shape)
-    are_right = all(np.array_equal(whole.sum(axis=axis), sums) for axis, sums in totals)
+    are_right = all(np.array_equal(whole.sum(axis=axes), sums) for axes, sums in totals)
     return whole if are_right else None
+
+
+def with_margins(
+    values: np.ndarray, margins: Sequence[Margin], possible: np.ndarray
+) -> np.ndarray | None:
+    """The table in whole numbers near the values that has these sums; None if none is found.
+
+    Of one margin the parts with the largest fractions go up. Of several it is the nearest table
+    where that is searched for. Else units are moved along the attributes that only one margin has,
+    which ends well for two margins, and for any without a common attribute, if all is possible.
+
+    Args:
+        values: float64, one axis an attribute, with these sums up to rounding errors.
+        margins: Sums over other axes each, which agree with each other.
+        possible: Which cells may be other than 0, bool of the same shape.
+    """
+    if len(margins) > 1 and (nearest := nearest_whole(values, margins, possible)) is not None:
+        return nearest
+    axes, shape = range(values.ndim), np.array(values.shape)
+    kept = [[axis for axis in axes if axis not in summed] for summed, _ in margins]
+    order = [*kept[0], *margins[0][0]]
+    whole = parts_of(margins[0][1], values.transpose(order).reshape(margins[0][1].size, -1))
+    whole = whole.reshape(shape[order]).transpose(np.argsort(order))
+    for number, (summed, sums) in enumerate(margins[1:], 1):
+        others = {axis for other in kept[:number] + kept[number + 1 :] for axis in other}
+        shared = [axis for axis in kept[number] if axis in others]
+        moved = [axis for axis in kept[number] if axis not in others]
+        order = [*shared, *summed, *moved]
+        n_shared, n_moved = int(np.prod(shape[shared])), int(np.prod(shape[moved]))
+        wanted = sums.transpose([kept[number].index(axis) for axis in (*shared, *moved)])
+        parts = [
+            each.transpose(order).reshape(n_shared, -1, n_moved)
+            for each in (whole, values, possible)
+        ]
+        columns = wanted.reshape(n_shared, n_moved)
+        changed = np.stack([*map(_with_columns_of_many, parts[0], parts[1], columns, parts[2])])
+        whole = changed.reshape(shape[order]).transpose(np.argsort(order))
+    has_all = all(np.array_equal(whole.sum(axis=summed), sums) for summed, sums in margins)
+    return whole if has_all and not np.any(whole[~possible]) else None
+
+
+def _with_columns_of_many(
+    whole: np.ndarray, values: np.ndarray, columns: np.ndarray, possible: np.ndarray
+) -> np.ndarray:
+    """As `with_columns`, for many units: from column to column all at once, a row one at a time.
+
+    What is given to a column is at the least distance; which columns give to which is not chosen.
+    """
+    whole = whole.copy()
+    lowest = 1.0 if values.min(initial=0.0) >= 0 else -np.inf
+    surplus = whole.sum(axis=0) - columns
+    for source in np.flatnonzero(surplus > 0):
+        for target in np.flatnonzero(surplus < 0):
+            while (n_units := int(min(surplus[source], -surplus[target]))) > 0:
+                taken, given = whole[:, source], whole[:, target]
+                down = np.abs(taken - 1 - values[:, source]) - np.abs(taken - values[:, source])
+                up = np.abs(given + 1 - values[:, target]) - np.abs(given - values[:, target])
+                costs = np.where(possible[:, source] & possible[:, target], down + up, np.inf)
+                costs[taken < lowest] = np.inf
+                rows = np.argsort(costs, kind="stable")[:n_units]
+                rows = rows[np.isfinite(costs[rows])]
+                if not len(rows):
+                    break
+                whole[rows, source] -= 1
+                whole[rows, target] += 1
+                surplus[source] -= len(rows)
+                surplus[target] += len(rows)
+    return whole
 
 
 def nearest_margins(

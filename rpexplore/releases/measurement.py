@@ -271,7 +271,7 @@ def check_measurable(plan: TablePlan) -> None:
     others = large_tables.measured_otherwise(workload) | set(closure.strategies)
     for table in np.flatnonzero(large_tables.are_large(workload)).tolist():
         reason = large_tables.why_not_sliced(workload, table, others)
-        if not reason and (plan.pilot is not None or closure.trees):
+        if not reason and (plan.has_pilot or closure.trees):
             reason = (
                 f"a table of a plan with a pilot, or with attributes at several levels, can have "
                 f"{large_tables.MAX_TABLE_CELLS:,}"

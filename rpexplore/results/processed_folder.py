@@ -48,10 +48,12 @@ from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, Table
 from rpexplore.estimation.whole_numbers import (
     MOST_OF_THREE,
     MOST_SEARCHED,
+    Margin,
     nearest_margins,
     nearest_whole,
     parts_of,
     with_columns,
+    with_margins,
 )
 from rpexplore.estimation.whole_numbers import rounded as whole_numbers
 from rpexplore.planning.mechanism.reconstruction import answers, marginal
@@ -539,12 +541,42 @@ class ProcessedCounts:
             return parts_of(self.whole(()), values)
         possible = self.estimates.domain.structural_zeros.possible(attributes)
         possible = np.ones(values.shape, bool) if possible is None else possible
+        whole = self._near_smaller(attributes, values, possible)
+        exact = self._exact_within(attributes) if self.base == 1 else []
+        if all(np.array_equal(whole.sum(axis=summed), sums) for summed, sums in exact):
+            return whole
+        self.disagreeing.add(attributes)
+        found = with_margins(values, exact, possible)
+        if found is None:
+            domain = self.estimates.domain
+            raise ReleaseError(
+                f"The table {' × '.join(domain.names[index] for index in attributes)} was not "
+                "found in whole numbers that have all of its totals that are known exactly; ask "
+                "for tables that are not rounded, or leave known totals out."
+            )
+        return found
+
+    def _exact_within(self, attributes: AttributeIndices) -> list[Margin]:
+        """The totals of a table that are known exactly, and within no other; most cells first."""
+        several = _of_several_values(self.estimates.domain, attributes)
+        exact = [one for one in self.estimates.public if one and {*one} <= {*several}]
+        largest = [one for one in exact if not any({*one} < {*other} for other in exact)]
+        margins = [
+            (tuple(axis for axis, index in enumerate(attributes) if index not in own), self.of(own))
+            for own in largest
+        ]
+        return sorted(margins, key=lambda margin: -margin[1].size)
+
+    def _near_smaller(
+        self, attributes: AttributeIndices, values: np.ndarray, possible: np.ndarray
+    ) -> np.ndarray:
+        """Whole numbers with the totals of smaller tables, as far as these are found."""
         is_searched = values.size <= MOST_SEARCHED
         axes = range(len(attributes)) if len(attributes) <= _MOST_AGREEING else ()
         if len(attributes) > 2 and self.n_searched > _MOST_SEARCHED_IN_ALL:
             axes = ()
         totals = [
-            (axis, self.whole(attributes[:axis] + attributes[axis + 1 :]))
+            ((axis,), self.whole(attributes[:axis] + attributes[axis + 1 :]))
             for axis in axes
             if is_searched or len(attributes) == 2
         ]
@@ -563,7 +595,7 @@ class ProcessedCounts:
             lowest = min(0.0, np.floor(values.min()))
             is_right = np.array_equal(whole.sum(axis=last), sums) and whole.min() >= lowest
             if not (possible.all() and is_right):
-                whole = nearest_whole(values, [(last, sums)], possible)
+                whole = nearest_whole(values, [((last,), sums)], possible)
         if whole is None:
             whole = whole_numbers(
                 [self.of(attributes[:i]) / self.base for i in range(len(attributes) + 1)]

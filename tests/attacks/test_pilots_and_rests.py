@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from rpexplore.errors import ReleaseError
-from rpexplore.releases import charged_run
+import rpexplore as rp
+from rpexplore.analysis.forecast import public_tables_among
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.public_tables import PublicTable, PublicTables
+from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.releases import charged_run, large_tables
+from rpexplore.releases.measurement import check_measurable
 from rpexplore.releases.release import release, resume
 from tests.releases.table_plan import CSV, runs
 from tests.releases.test_pilot_release import drawn, unfinished
@@ -85,3 +90,20 @@ def test_of_two_copies_of_a_run_that_drew_apart_one_is_finished(data, output, tm
         resume(copies[1])
     assert not copies[1].exists()
     assert [run.state for run in runs(data)] == ["finished"]
+
+
+def test_the_rest_behind_a_pilot_of_one_record_can_be_planned_with_other_parts():
+    """A total of 1, or below, is 1; counts by an attribute add up to a little less in floats."""
+    counts = ExpectedCounts(("v",), (("0", "1", "2"),), (0.7, 0.2, 0.1 - 2e-16))
+    assert counts.total < 1
+    public = PublicTables(rp.Domain.from_sizes({"v": 3}), (PublicTable(counts),))
+    assert public_tables_among(public.domain, public).n_records == counts.total
+    with pytest.raises(WorkloadError, match=r"at least 1, got 0\.9"):
+        PublicTables(public.domain, (), 0.9)
+
+
+def test_a_rest_is_not_measured_slice_by_slice_as_its_pilot_is_not_looked_at_there(monkeypatch):
+    monkeypatch.setattr(large_tables, "MAX_TABLE_CELLS", 5)
+    for plan in (FIRST, REST):
+        with pytest.raises(ReleaseError, match="a table of a plan with a pilot"):
+            check_measurable(plan.part("tables"))

@@ -56,6 +56,7 @@ def test_a_run_is_one_in_two_windows_and_after_a_reload(page, records, tmp_path)
     run_button(other).click()
     expect(other.get_by_text(re.compile("is in progress"))).to_be_visible()
     name_records(page, records)
+    runs = ()
     for _ in range(PATIENCE):
         runs = Ledger.beside(records).account(records).entries
         if runs and runs[0].state == "finished":

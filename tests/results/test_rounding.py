@@ -143,7 +143,7 @@ def test_the_nearest_table_with_both_totals_is_found(seed, is_nonnegative):
         )
         if fits and (distance := np.sum((table - values) ** 2)) < least - 1e-9:
             best, least = table, distance
-    found = nearest_whole(values, [(0, columns), (1, rows)], possible)
+    found = nearest_whole(values, [((0,), columns), ((1,), rows)], possible)
     assert (found is None) == (best is None)
     if found is not None:
         assert np.sum((found - values) ** 2) == pytest.approx(least)
@@ -152,12 +152,12 @@ def test_the_nearest_table_with_both_totals_is_found(seed, is_nonnegative):
 def test_three_totals_are_met_where_they_can_be():
     values = np.random.default_rng(0).gamma(0.5, 3.0, (3, 4, 2))
     exact = np.rint(values)
-    totals = [(axis, exact.sum(axis=axis)) for axis in range(3)]
+    totals = [((axis,), exact.sum(axis=axis)) for axis in range(3)]
     found = nearest_whole(exact + 0.2 * (values - exact), totals, np.ones(values.shape, bool))
     np.testing.assert_array_equal(found, exact)
     # Of one cell nothing else than its total can be.
     one = np.ones((1, 1, 1))
-    assert nearest_whole(one, [(0, 2 * one[0]), (1, one[0]), (2, one[0])], one > 0) is None
+    assert nearest_whole(one, [((0,), 2 * one[0]), ((1,), one[0]), ((2,), one[0])], one > 0) is None
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -183,7 +183,7 @@ def test_one_way_tables_are_those_for_which_all_pairs_are_nearest(seed):
     def distance(margins) -> float:
         found = sum(np.sum((margins[axis] - ones[axis]) ** 2) for axis in margins)
         for (a, b), (values, mask) in pairs.items():
-            whole = nearest_whole(values, [(0, margins[b]), (1, margins[a])], mask)
+            whole = nearest_whole(values, [((0,), margins[b]), ((1,), margins[a])], mask)
             if whole is None:
                 return np.inf
             found += np.sum((whole - values) ** 2)

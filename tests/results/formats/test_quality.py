@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.text import markdown_text
 from rpexplore.domain.result_schema import Schema
 from rpexplore.results.combination import write_combined
+from rpexplore.results.formats.export import Imprint
 from rpexplore.results.formats.publishing import publish
 from rpexplore.results.formats.writers.quality import CONCEPTS
 from rpexplore.results.known_totals import with_known_totals
@@ -37,7 +39,7 @@ def test_it_has_every_heading_in_order_and_the_guarantee(exported):
     levels = [tuple(map(int, number.split("."))) for number in numbers]
     assert levels == sorted(levels)
     assert [number for number in numbers if "." not in number] == [str(n) for n in range(1, 20)]
-    assert exported.results.guarantee in found["7.2"]
+    assert markdown_text(exported.results.guarantee) in found["7.2"]
     assert facts["privacy"]["rho"] in found["7.1"]
     assert found["1.1"].startswith("Statistics Office.")
     assert found["5"].startswith("2026-Q1.")
@@ -91,3 +93,19 @@ def test_exact_figures_are_of_the_best_grade(tmp_path):
     (table,) = facts["tables"]
     assert table["share_of_cells_by_grade"]["A"] == 1
     assert table["cv_quartiles"] == [0, 0, 0]
+
+
+def test_names_and_titles_mean_nothing_as_markdown(tmp_path):
+    """The report as it is shown has no markup of theirs: not in tables and lists either."""
+    evil = "<img src=x> | [l](javascript:1)"
+    field = {"name": evil, "constraints": {"enum": ["1", "2"]}}
+    domain = rp.Domain.parse(json.dumps({"fields": [field]}), "codebook.json")
+    part = release(domain, np.ones(2), [(0,)], np.random.default_rng(1), {}, "release")
+    write_combined(part.given, tmp_path / "out")
+    imprint = Imprint(title=f"T {evil}", publisher=evil)
+    publish(tmp_path / "out", tmp_path / "public", imprint=imprint, formats=["quality"])
+    text, _ = read(tmp_path / "public")
+    assert text.count(markdown_text(evil)) >= 5
+    left = text.replace(markdown_text(evil), "")
+    assert "img" not in left
+    assert "javascript" not in left

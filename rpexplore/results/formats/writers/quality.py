@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpexplore.common.text import capitalised, describe_share
+from rpexplore.common.text import capitalised, describe_share, markdown_text
 from rpexplore.domain.readings import FLAGS, coefficients_of_variation, quality_flags
 from rpexplore.domain.result_schema import Schema
 from rpexplore.privacy.budget import ADD_REMOVE
@@ -137,7 +137,7 @@ def write_quality(export: Export, folder: Path) -> None:
     text = export.language.text
     tables = [_facts_of(export, table) for table in export.tables]
     known = dict(_known(export, tables))
-    lines = [f"# {text('q_title', title=export.title)}", "", text("q_preface"), ""]
+    lines = [f"# {text('q_title', title=markdown_text(export.title))}", "", text("q_preface"), ""]
     attributes = []
     for number, name, id, wanted in concepts_in(export.language):
         filled, is_asked = known.get(number, ""), bool(wanted) and number not in _COMPLETE
@@ -182,11 +182,11 @@ _COMPLETE = {"2.3", "4", "7.2", "15.4"}
 
 
 def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """What the release knows, by the numbers of concepts, as Markdown."""
+    """What the release knows, by the numbers of concepts, as Markdown; names mean nothing there."""
     imprint, sources, text = export.imprint, sources_of(export.results), export.language.text
     titles = [title for title in map(export.title_of, export.tables) if title]
     if imprint.publisher:
-        yield "1.1", f"{imprint.publisher}."
+        yield "1.1", f"{markdown_text(imprint.publisher)}."
     yield "2.3", text("q_finished", created=export.created)
     yield "3.1", f"{export.kind}\n\n{_listed(export, titles)}"
     names = [
@@ -196,7 +196,7 @@ def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tupl
     ]  # fmt: skip
     yield "3.2", _listed(export, names)
     if universes := sorted({source.universe for source in sources} - {""}):
-        yield "3.6", text("q_population", conditions="; ".join(universes))
+        yield "3.6", text("q_population", conditions=markdown_text("; ".join(universes)))
     yield "4", text("q_unit", noun=capitalised(export.records))
     if imprint.period:
         yield "5", f"{imprint.period}."
@@ -226,7 +226,7 @@ def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tupl
             known = part.known_totals
         if known:
             totals = [" × ".join(names) or text("q_all_records") for names in known]
-            yield "15.3", text("q_known", totals=export.language.joined(totals))
+            yield "15.3", text("q_known", totals=markdown_text(export.language.joined(totals)))
     yield "15.4", _coherence(export)
     yield "17.1", text("q_revision")
     yield "18.5", _compilation(export)
@@ -248,7 +248,7 @@ def _treatment(export: Export) -> str:
         parts.append(text("q_number_public"))
     for one in sources:
         parts += [text("q_exact", totals=" × ".join(names)) for names in one.exact]
-    return "\n\n".join(dict.fromkeys(parts))
+    return "\n\n".join(dict.fromkeys(map(markdown_text, parts)))
 
 
 def _overall(export: Export, tables: Sequence[Mapping[str, Any]]) -> str:
@@ -261,7 +261,7 @@ def _overall(export: Export, tables: Sequence[Mapping[str, Any]]) -> str:
         numbers = [*facts["standard_error"].values(), *facts["cv_quartiles"]]
         shares = facts["share_of_cells_by_grade"] or dict.fromkeys(grades)
         cells = [
-            facts["title"].replace("|", "\\|"),
+            markdown_text(facts["title"]),
             language.number(f"{facts['cells']:,}"),
             *("–" if number is None else language.rounded(number) for number in numbers),
             *("–" if share is None else _share_in(language, share) for share in shares.values()),
@@ -330,15 +330,15 @@ def _compilation(export: Export) -> str:
     for one in sources:
         said = [f"`{one.name}`"]
         for name, value in one.unknown_values.items():
-            said.append(text("q_unknown", name=name, value=value))
+            said.append(markdown_text(text("q_unknown", name=name, value=value)))
         for name, value in one.missing_values.items():
-            said.append(text("q_missing", name=name, value=value))
+            said.append(markdown_text(text("q_missing", name=name, value=value)))
         parts.append(f"- {'; '.join(said)}")
     return f"{text(key, label=label, n=len(sources))}\n\n" + "\n".join(parts)
 
 
 def _listed(export: Export, texts: list[str]) -> str:
-    shown = [f"- {text}" for text in texts[:50]]
+    shown = [f"- {markdown_text(text)}" for text in texts[:50]]
     if len(texts) > 50:
         shown.append(f"- {export.language.text('q_more', n=len(texts) - 50)}")
     return "\n".join(shown)
