@@ -32,7 +32,7 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.tree_passes import stated_errors
 from rpexplore.planning.plan import Plan
-from rpexplore.workload.table_text import titles
+from rpexplore.workload.table_text import Table, titles
 
 if TYPE_CHECKING:
     from rpexplore.analysis.proposals import TableSuggestions
@@ -187,6 +187,20 @@ class AreaForecast:
         ]
         frame = pd.DataFrame(rows)
         return frame.sort_values(["people_median", "people_low"], kind="stable", ignore_index=True)
+
+    @cached_property
+    def missing(self) -> list[tuple[str, Table]]:
+        """Level and attributes of the tables that miss the rule in the median, the worst first."""
+        tables = self.areas_of_plan.workload.tables.tables
+        medians = sorted(
+            (float(np.median(_where_anybody_lives(one.people))), one.level, one.table)
+            for one in self.judged_tables
+        )
+        return [
+            (self._tree.levels[level], tables[table])
+            for median, level, table in medians
+            if median < self.share
+        ]
 
     def by_size(self) -> pd.DataFrame:
         """How good the cells of small areas are, and of large ones: who loses most.

@@ -70,7 +70,7 @@ def area_suggestions(
     tree, asked = plan.workload.tree, plan.workload.tables
     people = {(one.level, one.table): one.people for one in forecast.judged_tables}
     chosen: list[tuple[int, int]] = []
-    for level, table in tables:
+    for level, table in tables or forecast.missing[:most]:
         if level not in tree.levels:
             raise WorkloadError(
                 f"The areas have no level {level!r}; they have {', '.join(tree.levels)}."
@@ -82,10 +82,6 @@ def area_suggestions(
                 "or cannot be forecast; name another."
             )
         chosen.append(place)
-    if not tables:
-        medians = {place: _median(own) for place, own in people.items()}
-        missing = [place for place, median in medians.items() if median < forecast.share]
-        chosen = sorted(missing, key=lambda place: (medians[place], place))[:most]
     made = []
     for number, (level, row) in enumerate(chosen):
         ends = number / len(chosen), (number + 1) / len(chosen)
@@ -360,7 +356,7 @@ class _Bench:
             low, high = (low, middle) if is_enough(middle) else (middle, high)
         needed, plan = exp(high) * float(self.plan.budget.rho), self.plan
         enough = sufficient_budget(needed, plan.budget, noise=plan.noise)
-        text = f"needs {enough.short_text}"
+        text = f"A budget of {enough.short_text}"
         if enough.times <= _COMPARED:
             text += f", {enough.compared}"
         return _Change(TableChange(BUDGET, text, self.table, budget=enough.budget), self.level)

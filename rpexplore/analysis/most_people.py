@@ -8,7 +8,7 @@ and the best plan on the way is kept.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from rpexplore.domain.public_tables import PublicTable
 from rpexplore.domain.survey import SurveyDesign, least_good_counts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.losses import SumOfVariances
+from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import Optimum, optimum, optimum_with_strategies_of
 from rpexplore.planning.rest import on_top_of_pilot, stating_rest
@@ -52,6 +53,7 @@ class MostPeople:
         tables: The tables; the people of one of weight 2 count twice.
         budget: Of the plan.
         public, expected, on_progress, drawn, survey: As of `Forecast`.
+        strategies: By which attributes at several levels are measured, by index; None: the best.
         limit: The largest coefficient of variation of a good cell: 0.2 is 20 %.
         certainty: "median": most people by the median of the forecast; "surely": by the lower end
             of its range.
@@ -77,6 +79,7 @@ class MostPeople:
     on_progress: Progress = no_progress
     drawn: DrawnCounts | None = None
     survey: SurveyDesign | None = None
+    strategies: Mapping[int, Strategy] | None = None
 
     def __post_init__(self) -> None:
         checked_cv_limit(self.limit)
@@ -122,9 +125,10 @@ class MostPeople:
         """What is gained, in a sentence."""
         whom = self.budget.counted
         return (
-            f"Weights for most {whom} in good cells (CV of at most {100 * self.limit:g} %), by a "
-            f"forecast from {self.counts.public.text}: {self.people.text(describe_share)} of "
-            f"{whom}, {self.before.text(describe_share)} with the weights as they were."
+            f"Weights for most {whom} in good cells (CV of at most {100 * self.limit:g} %): "
+            f"{self.people.text(describe_share)} of {whom} are, and "
+            f"{self.before.text(describe_share)} with the weights as they were, by a forecast from "
+            f"{self.counts.public.text}."
         )
 
     # ---- inside
@@ -135,7 +139,12 @@ class MostPeople:
 
     @cached_property
     def _first(self) -> Optimum:
-        return optimum(self.tables, loss=SumOfVariances())
+        if self.strategies is None:
+            return optimum(self.tables, loss=SumOfVariances())
+        # Solved for the neighbours of the budget, as other ones would have strategies of their own.
+        return optimum(
+            self.tables, loss=SumOfVariances(), budget=self.budget, strategies=self.strategies
+        )
 
     def _shares(self, accuracy: Accuracy, times: float = 1.0) -> np.ndarray:
         """Shares of people in good cells at so many times the errors, [n_tables, n_populations].
@@ -206,14 +215,21 @@ class PlannedRest:
     found: MostPeople
 
     @property
-    def errors_text(self) -> str:
-        """How the standard errors of tables are beside those of the first plan, in a sentence."""
+    def text(self) -> str:
+        """What the plan gains, and what it costs other tables, beside going on with the first one.
+
+        "With this plan 95 % (95 % to 96 %) of people are in good cells (CV of at most 20 %), …"
+        """
         own, first = (one.part("tables").standard_errors for one in (self.plan, self.plan.booked))
-        ratios = own / first
+        ratios, found = own / first, self.found
         least, median, most = (rounded(float(x), 3) for x in np.quantile(ratios, (0, 0.5, 1)))
         return (
-            f"Standard errors of tables are {least} to {most} times those of measuring on with the "
-            f"first plan, {median} times in the median; the privacy cost is the same."
+            f"With this plan {found.people.text(describe_share)} of {found.budget.counted} are in "
+            f"good cells (CV of at most {100 * found.limit:g} %), and "
+            f"{found.before.text(describe_share)} with the weights of the first plan, by a "
+            f"forecast from the pilot's figures. "
+            f"The standard error of a table is {least} to {most} times that with the weights of "
+            f"the first plan, {median} times in the median; the privacy cost is the same."
         )
 
 
@@ -229,6 +245,7 @@ def planned_rest(
         limit=float(tables.then.limit),
         certainty=tables.then.certainty,
         on_progress=on_progress,
+        strategies=tables.closure.strategies or None,
     )
     return PlannedRest(on_top_of_pilot(first, found.plan), found)
 

@@ -85,9 +85,9 @@ class Proposal:
             people = self.people.text(describe_share)
             sentences[0] = f"{self.change.text}: {people} of the {record_noun} in good cells."
         if abs(self.others_people) >= _LEAST_TOLD or round(self.others_meeting):
-            meeting = f"{_signed(round(self.others_meeting), '')} of them good enough"
+            meeting = f"{_signed(round(self.others_meeting), '')} tables good enough"
             people = f"{_signed(100 * self.others_people, ' points')} of {record_noun}"
-            sentences.append(f"Other tables: {people}, {meeting}.")
+            sentences.append(f"Other tables: {people} in good cells, {meeting}.")
         else:
             sentences.append("Other tables stay as good.")
         return " ".join(sentences)

@@ -299,7 +299,12 @@ class RuleTargets:
 
 
 def budget_with_objective(
-    ruled: RuleTargets, optimum: Optimum, budget: Budget, certainty: str = ""
+    ruled: RuleTargets,
+    optimum: Optimum,
+    budget: Budget,
+    certainty: str = "",
+    *,
+    by_rho: bool = False,
 ) -> SufficientBudget | None:
     """The smallest budget at which all tables meet the rules, planned for another objective.
 
@@ -308,6 +313,7 @@ def budget_with_objective(
         optimum: With an objective whose best noise at one budget is that of another, scaled.
         budget: The current one, for the privacy unit and the comparison.
         certainty: Instead of that of the rules: "surely" for the upper end of the forecast.
+        by_rho: Whether ε follows from ρ alone, as where a rest is planned behind a pilot.
 
     Returns:
         The budget; None where none reaches the rules, or the objective's noise does not scale.
@@ -319,7 +325,8 @@ def budget_with_objective(
         return None
     cost = float(np.nanmax(optimum.table_variances.largest / targets**2))
     needed = rho_of_unit(cost, budget.max_records_per_person)
-    return sufficient_budget(needed, budget, "The rule", optimum.noise(budget))
+    noise = None if by_rho else optimum.noise(budget)
+    return sufficient_budget(needed, budget, "The rule", noise)
 
 
 @dataclass(frozen=True)

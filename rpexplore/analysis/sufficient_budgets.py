@@ -92,11 +92,12 @@ def needed_rho(optimum: Optimum, budget: Budget) -> np.ndarray:
         return rho_of_unit(costs, budget.max_records_per_person)
 
 
-def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:
+def smallest_budget(optimum: Optimum, budget: Budget, *, by_rho: bool = False) -> SufficientBudget:
     """The smallest budget at which the plan with this objective meets all targets there are.
 
     Of `TARGET_LOSS` it is the smallest that any plan can do with, up to the solver's tolerance.
-    budget: the current one, for the privacy unit and the comparison.
+    budget: the current one, for the privacy unit and the comparison; by_rho: whether ε follows from
+    ρ alone, as where a rest is planned behind a pilot.
 
     Raises `WorkloadError` if no table has a target, `BudgetError` if none is large enough.
     """
@@ -106,7 +107,8 @@ def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:
     table = int(np.nanargmax(needs))
     target, title = optimum.workload.targets[table], title_of(optimum.workload, table)
     what = f"The target {target:g} of {title}"
-    return sufficient_budget(float(needs[table]), budget, what, optimum.noise(budget))
+    noise = None if by_rho else optimum.noise(budget)
+    return sufficient_budget(float(needs[table]), budget, what, noise)
 
 
 def budget_for_error(

@@ -382,7 +382,7 @@ class _Bench:
         needed, plan = exp(high) * float(self.plan.budget.rho), self.plan
         enough = sufficient_budget(needed, plan.budget, noise=plan.noise)
         # A budget far above the present one is another one: how many times it is says little.
-        text = f"needs {enough.short_text}"
+        text = f"A budget of {enough.short_text}"
         if enough.times <= _COMPARED:
             text += f", {enough.compared}"
         return TableChange(BUDGET, text, self.workload.tables[place], budget=enough.budget)

@@ -24,6 +24,7 @@ from rpexplore.planning.part_plan import EXTREMES, for_reading
 from rpexplore.planning.planner import Optimum
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.discrete_noise import proven_epsilon
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import titles
 from rpexplore.workload.targets import CV, MARGIN, MET_FACTOR, STANDARD_ERROR, Target
@@ -255,21 +256,24 @@ def has_targets(optimum: Optimum) -> tuple[bool, bool]:
     return not np.all(missing), not np.any(missing)
 
 
-def met_by_budget(optima: Mapping[str, Optimum], budget: Budget) -> pd.DataFrame:
+def met_by_budget(
+    optima: Mapping[str, Optimum], budget: Budget, *, by_rho: bool = False
+) -> pd.DataFrame:
     """Targets met at rising budgets, by the plan for each objective.
 
     Columns: objective, rho (of the privacy unit), epsilon (at the stated δ, rounded up), met,
     share. A row is where further targets come to be met; the first is at 0 met.
+    by_rho: as of `smallest_budget`
     """
     delta, parts = stated_delta(budget), []
     for objective, optimum in optima.items():
         needs = needed_rho(optimum, budget)
         met, rhos = steps(needs[~np.isnan(needs)])
-        noise = optimum.noise(budget)
+        noise = None if by_rho else optimum.noise(budget)
         columns = {
             "objective": objective,
             "rho": rhos,
-            "epsilon": [noise.epsilon_at(rho, delta) for rho in rhos.tolist()],
+            "epsilon": [proven_epsilon(rho, delta, noise) for rho in rhos.tolist()],
             "met": met,
             "share": met / met[-1],
         }
@@ -302,12 +306,16 @@ def last_to_be_met(
     )
 
 
-def outlook(optimum: Optimum, by_shortfall: Optimum | None, budget: Budget) -> Outlook:
+def outlook(
+    optimum: Optimum, by_shortfall: Optimum | None, budget: Budget, *, by_rho: bool = False
+) -> Outlook:
     """What the targets take. by_shortfall: the optimum of `TARGET_LOSS`, unless `optimum` is it.
+
+    by_rho: as of `smallest_budget`
 
     Raises `WorkloadError` if there are no targets, `BudgetError` if no budget is large enough.
     """
-    enough = smallest_budget(optimum, budget)
+    enough = smallest_budget(optimum, budget, by_rho=by_rho)
     errors, targets = optimum.standard_errors(budget, "largest"), optimum.workload.targets
     best = optimum if optimum.loss == TARGET_LOSS else by_shortfall
     if not optimum.workload.is_marginals:
@@ -319,7 +327,9 @@ def outlook(optimum: Optimum, by_shortfall: Optimum | None, budget: Budget) -> O
         met=int(np.count_nonzero(errors <= targets * MET_FACTOR)),
         last=last_to_be_met(optimum, budget, 2).to_dict("records"),
         enough=enough,
-        by_shortfall=None if by_shortfall is None else smallest_budget(by_shortfall, budget),
+        by_shortfall=(
+            None if by_shortfall is None else smallest_budget(by_shortfall, budget, by_rho=by_rho)
+        ),
         is_least=best is not None,
         out_of_reach=least_rho > float(budget.rho) * MET_FACTOR**2,
     )

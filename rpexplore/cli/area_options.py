@@ -193,29 +193,37 @@ _WITH_TABLES = ("totals", "pl94-171", "pl94-171-quarters")
 _WAYS = ("up_to", "of_order", "at_most_cells", "table", "tables")
 
 
-def areas_from_options(
+def areas_of_codebook(
     codebook: Path,
-    areas: Path | None,
     level_names: str | None,
     separator: str | None,
     lengths: str | None,
     recode_areas: Sequence[str],
 ) -> "tuple[AreaTree, Domain]":
-    """The areas, and the other attributes: of a codebook with areas, or of two files."""
-    from rpexplore.cli.inputs import text_of
+    """The areas of a codebook that names them, and the other attributes."""
     from rpexplore.domain.area_codebook import AreaCodebook
+
+    if level_names or separator is not None or lengths or recode_areas:
+        raise DomainError(
+            "--level-names, --separator, --lengths and --recode-areas go with --areas FILE; a "
+            "codebook with areas says them itself."
+        )
+    book = AreaCodebook.load(codebook)
+    return book.tree, book.domain
+
+
+def tree_from_options(
+    areas: Path,
+    level_names: str | None,
+    separator: str | None,
+    lengths: str | None,
+    recode_areas: Sequence[str],
+) -> "AreaTree":
+    """The areas of a file."""
+    from rpexplore.cli.inputs import text_of
     from rpexplore.domain.area_tree import AreaTree
-    from rpexplore.domain.domain import Domain
     from rpexplore.domain.recodes import recode_of_file
 
-    if areas is None:
-        if level_names or separator is not None or lengths or recode_areas:
-            raise DomainError(
-                "--level-names, --separator, --lengths and --recode-areas go with --areas FILE; a "
-                "codebook with areas says them itself."
-            )
-        book = AreaCodebook.load(codebook)
-        return book.tree, book.domain
     try:
         sizes = [int(text) for text in lengths.split(",")] if lengths else []
     except ValueError:
@@ -229,7 +237,7 @@ def areas_from_options(
         level: recode_of_file(text_of(Path(file), None), Path(file).name)
         for level, file in files.items()
     }
-    return tree.with_recodes(recodes), Domain.load(codebook)
+    return tree.with_recodes(recodes)
 
 
 def tables_from_options(domain: "Domain", detail: str, **asked: Any) -> "Workload":

@@ -58,16 +58,15 @@ def codebook_from_options(
                 "--level-names, --separator, --lengths and --recode-areas go with --areas FILE."
             )
         return None, Domain.load(codebook, resource, columns, encoding, language, pending)
-    if encoding is not None:
-        raise WorkloadError("--encoding is not for codebooks beside areas; save them in UTF-8.")
-    if columns is not None:
+    given = level_names, separator, lengths, recode_areas or []
+    if areas is not None:
+        domain = Domain.load(codebook, resource, columns, encoding, language, pending)
+        return area_options.tree_from_options(areas, *given), domain
+    if encoding is not None or columns is not None:
         raise WorkloadError(
-            "--map goes with a codebook in a CSV file or a spreadsheet, and not beside areas; "
-            "leave it out, or give the columns of areas the names of their levels."
+            "A codebook that names areas is JSON in UTF-8; leave --encoding and --map out."
         )
-    return area_options.areas_from_options(
-        codebook, areas, level_names, separator, lengths, recode_areas or []
-    )
+    return area_options.areas_of_codebook(codebook, *given)
 
 
 def roles_of_columns(columns: str | None) -> dict[str, str] | None:

@@ -173,7 +173,7 @@ def _plan_of_rest(
         "before": found.before._asdict(),
     }
     text = (
-        f"{found.text}\n{rest.errors_text}\nThe plan of the rest is in {file}, with "
+        f"{rest.text}\nThe plan of the rest is in {file}, with "
         f"{joined([*made.companions])} beside it\nSHA-256 {made.sha256}\n"
         "Release it, at no further cost:\n"
         f"  rpexplore release {quote(str(file))} DATA --resume --out {output}"

@@ -62,7 +62,7 @@ def schema(
     domain = inputs.with_groups(domain, groups or [], encoding)
     domain = inputs.with_recodes(domain, recode or [], encoding)
     remarks = []
-    if tree is None:
+    if tree is None or areas is not None:
         remarks = remarks_on_codebook(codebook, resource, roles, encoding, filled)
     remarks += [remark_on_layout] if remark_on_layout else []
     if tree is not None and out is not None:

@@ -46,7 +46,8 @@ class PublicTable:
         name: Of the file, or as people call it.
         date: Of what it describes: 2026, 2026-01 or 2026-01-31; "" if nobody says.
         source: Who published it; "" if nobody says.
-        errors: Standard errors of its counts, where it was published with noise; None: it is exact.
+        errors: Standard errors of its counts given their sum, or the noisy tables of coarser levels
+            beside it, where it was published with noise; None: it is exact.
         is_shares: Whether it was published as shares or percentages, which say how the records are
             divided, and not how many there are.
 
@@ -259,22 +260,46 @@ class PublicTables:
 
         Counts are drawn from Gamma distributions with their means and standard errors, which are
         given the total: the numbers that they are drawn by add up to nothing. The total is drawn
-        from its own error, if it is among the tables.
+        from its own error, if it is among the tables. Of an attribute at several levels they are
+        given the finest coarser table before: groups are drawn first, and divided then.
         """
         if all(table.errors is None for table in self.tables):
             return self
         numbers, factor = SeededNumbers(seed), 1.0
         for table in self.tables:
             if table.errors is not None and not table.counts.attributes:
-                factor = float(_drawn(table, table.errors, numbers)[0]) / table.counts.total
-        tables = []
+                total = float(_drawn(table, np.zeros(1, dtype=np.int64), numbers)[0])
+                factor = total / table.counts.total
+        tables: list[PublicTable] = []
         for table in self.tables:
             if table.errors is not None:
-                counts = _drawn(table, table.errors, numbers)
-                counts *= factor * table.counts.total / np.sum(counts)
+                group, wanted = self._coarser(table, tables)
+                if wanted is None:
+                    wanted = np.array([factor * table.counts.total])
+                counts = _drawn(table, group, numbers)
+                counts *= (wanted / np.bincount(group, counts))[group]
                 table = replace(table, counts=replace(table.counts, counts=tuple(counts.tolist())))
             tables.append(table)
         return replace(self, tables=tuple(tables))
+
+    def _coarser(
+        self, table: PublicTable, before: Sequence[PublicTable]
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Which group of a coarser noisy table before it each count of a table is in: int64[n].
+
+        And the counts of these groups, float64[n_groups]; None without such a table: all are in one
+        group. Of several it is the finest: that with most groups.
+        """
+        group, wanted = np.zeros(len(table.counts.counts), dtype=np.int64), None
+        names, known = table.counts.attributes, self.domain.with_levels
+        for other in before:
+            coarser, counts = other.counts.attributes, np.array(other.counts.counts)
+            if other.errors is None or (len(names), len(coarser)) != (1, 1):
+                continue
+            within = values_within(known, names[0], coarser[0])
+            if within is not None and len(counts) > (1 if wanted is None else len(wanted)):
+                group, wanted = within, counts
+        return group, wanted
 
     @cached_property
     def connected(self) -> tuple[Connected, ...]:
@@ -423,35 +448,78 @@ def cells_of(
     return cells.ravel()
 
 
-def _drawn(table: PublicTable, errors: ExpectedCounts, numbers: SeededNumbers) -> np.ndarray:
-    """The counts of a noisy table as they may be, float64[n], above 0."""
+def values_within(known: Domain, finer: str, coarser: str) -> np.ndarray | None:
+    """Of each value of one level of an attribute the value of a coarser one: int64[n_values].
+
+    None for levels of different attributes, and where a value lies in several.
+    """
+    columns = {int(known.columns[known.position(name)]) for name in (finer, coarser)}
+    if finer == coarser or len(columns) > 1:
+        return None
+    levels = known[finer], known[coarser]
+    own, other = (np.array(one.index_of_values or range(one.size)) for one in levels)
+    within = np.zeros(known[finer].size, dtype=np.int64)
+    within[own] = other
+    return within if np.array_equal(within[own], other) else None
+
+
+def _drawn(table: PublicTable, group: np.ndarray, numbers: SeededNumbers) -> np.ndarray:
+    """The counts of a noisy table as they may be, given the sums of groups: float64[n], above 0.
+
+    group: int64[n], which group each count is in, from 0
+    """
     from scipy.special import gammaincinv, ndtr  # slow to import
 
-    mean, variances = np.array(table.counts.counts), np.array(errors.counts) ** 2
-    variances = np.maximum(variances, (_LEAST_SHARE * table.counts.total) ** 2)
+    assert table.errors is not None
+    mean, variances = np.array(table.counts.counts), np.array(table.errors.counts) ** 2
+    least = _LEAST_SHARE * table.counts.total
+    variances = np.maximum(variances, least**2)
     # What each cell is off by, as columns of independent normals that are added up.
-    alone = variances
-    for _ in range(_ROUNDS_OF_VARIANCES if len(mean) > 1 else 0):
-        # Normals of the variances v, less v/Σv of their sum, have v (1 − v/Σv): the errors.
-        alone = variances / np.maximum(1 - alone / np.sum(alone), _LEAST_SHARE)
-    deviations = np.sqrt(alone)
-    normals, spread = deviations * numbers.normals(len(mean)), alone
-    if len(mean) > 1:
-        kept = alone / np.sum(alone)
-        normals, spread = normals - kept * np.sum(normals), alone * (1 - kept)
+    alone = independent_variances(variances, group)
+    deviations, spread = np.sqrt(alone), alone
+    normals = deviations * numbers.normals(len(mean))
+    members = np.bincount(group)[group]
+    several = members > 1
+    if np.any(several):
+        kept = np.where(several, alone / _sums(alone, group), 0.0)
+        normals, spread = normals - kept * _sums(normals, group), alone * (1 - kept)
         # What was learned of a value was learned from its neighbours too, so that errors are alike
         # along the order of the values: half of their variance is that of a smooth curve.
-        x = np.linspace(-1, 1, len(mean))
+        order = np.argsort(group, kind="stable")
+        place = np.empty(len(group))
+        place[order] = np.arange(len(group)) - np.searchsorted(group[order], group[order])
+        x = np.where(several, 2 * place / np.maximum(members - 1, 1) - 1, 0.0)
         curves = np.stack([1.2 * x, 1.5 * x * x - 0.5, np.sin(np.pi * x)])
         curves *= deviations / np.sqrt(np.sum(curves**2, axis=0))
-        curves -= kept * np.sum(curves, axis=1, keepdims=True)
-        normals, spread = normals + numbers.normals(3) @ curves, spread + np.sum(curves**2, axis=0)
+        curves -= kept * np.stack([_sums(curve, group) for curve in curves])
+        curves = np.where(several, curves, 0.0)
+        of_groups = numbers.normals(3 * (int(group.max()) + 1)).reshape(-1, 3)
+        normals = normals + np.sum(of_groups[group].T * curves, axis=0)
+        spread = spread + np.sum(curves**2, axis=0)
     normals /= np.sqrt(spread)
     shape = np.maximum(mean**2 / variances, _LEAST_SHARE)
     uniforms = np.clip(ndtr(normals.astype(float)), 1e-7, 1 - 1e-7)
-    return np.maximum(
-        gammaincinv(shape, uniforms) * mean / shape, _LEAST_SHARE * table.counts.total
-    )
+    return np.maximum(gammaincinv(shape, uniforms) * mean / shape, least)
+
+
+def independent_variances(variances: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Variances of independent numbers that have these once the sums of groups are known.
+
+    Normals of the variances v, less v/Σv of their sum, have v (1 − v/Σv). A number that is alone in
+    its group keeps its own.
+
+    variances: float64[n]; group: int64[n], from 0
+    """
+    alone, several = variances, np.bincount(group)[group] > 1
+    for _ in range(_ROUNDS_OF_VARIANCES):
+        left = np.where(several, 1 - alone / _sums(alone, group), 1.0)
+        alone = variances / np.maximum(left, _LEAST_SHARE)
+    return alone
+
+
+def _sums(values: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Of each value the sum of its group: float64[n]."""
+    return np.bincount(group, values)[group]
 
 
 class _Groups(NamedTuple):

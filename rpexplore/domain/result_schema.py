@@ -128,6 +128,16 @@ RELEASED = (
 )
 """The figures of each cell of a released table, in their order."""
 
+PLANNED_ANEW = (
+    replace(
+        RELEASED[0],
+        meaning="The noisy count. Unbiased but for what the rest owes to the pilot's figures; may "
+        "be negative.",
+    ),
+    *RELEASED[1:],
+)
+"""The same where what follows a pilot was planned from its figures."""
+
 SUMS_MEANING = (
     "The noisy sum of the amounts, or count of the records that have one or have none, as the row "
     "says. Unbiased; may be negative. "

@@ -110,10 +110,7 @@ def one_way(measured: MeasuredResiduals, shapes: Sequence[float] = SHAPES) -> On
     attributes = [attribute for (attribute,) in measured.of_order(1)]
     seen, noise, even = {}, {}, {}
     for attribute in attributes:
-        spread = total * measured.map.shares(attribute)
-        seen[attribute] = measured.contributions[(attribute,)] + spread
-        noise[attribute] = _noise(measured, attribute)
-        even[attribute] = np.full(len(seen[attribute]), total / len(seen[attribute]))
+        seen[attribute], noise[attribute], even[attribute] = _seen(measured, attribute)
     evidence = {
         attribute: _evidence(seen[attribute], noise[attribute], even[attribute], shapes)
         for attribute in attributes
@@ -142,6 +139,19 @@ def one_way(measured: MeasuredResiduals, shapes: Sequence[float] = SHAPES) -> On
         share = np.minimum(result.variance / noise[attribute], 1.0)
         kept[attribute] = float(share @ tables[attribute] / total)
     return OneWay(tables, variances, kept)
+
+
+def evidence_of_shapes(
+    measured: MeasuredResiduals, attribute: int, shapes: Sequence[float]
+) -> np.ndarray:
+    """Log evidence of each shape for the counts of an attribute around even ones: float64[m]."""
+    return _evidence(*_seen(measured, attribute), shapes)
+
+
+def _seen(measured: MeasuredResiduals, attribute: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The counts of an attribute's values as measured, their noise, and even counts."""
+    seen = measured.contributions[(attribute,)] + measured.total * measured.map.shares(attribute)
+    return seen, _noise(measured, attribute), np.full(len(seen), measured.total / len(seen))
 
 
 def _noise(measured: MeasuredResiduals, attribute: int) -> np.ndarray:

@@ -98,7 +98,7 @@ def errors_chart(
     record_noun: str,
     marks: Sequence[Mark],
     measure: Measure,
-    noise: DiscreteNoise,
+    noise: DiscreteNoise | None,
 ) -> Chart:
     """The curves with their numbers; frame: of `analysis.budget_curves.errors_by_budget`."""
     delta = stated_delta(budget)
@@ -176,7 +176,7 @@ def targets_chart(
     budget: Budget,
     delta: str,
     record_noun: str,
-    noise: DiscreteNoise,
+    noise: DiscreteNoise | None,
 ) -> Chart:
     """The share of targets met with its numbers; frame: of `targets_met.met_by_budget`."""
     enough, by_shortfall = outlook.enough, outlook.by_shortfall

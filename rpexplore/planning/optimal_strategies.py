@@ -30,7 +30,7 @@ from rpexplore.planning.strategies import EXACT, FINE, ROUGH, StrategySearch, us
 from rpexplore.workload.bases import Identity, to_json
 from rpexplore.workload.workload import Workload
 
-_VERSION = 5  # of the search: strategies of another one are not used
+_VERSION = 6  # of the search: strategies of another one are not used
 _STILL = 1e-6  # a sweep that is expected to lower the sum by less (relative) is not made
 _MOST_SWEEPS = 20
 _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the sizes of groups, by which they get shares
@@ -40,6 +40,7 @@ _NEARLY = 1e-3  # relative, of a largest variance by which powers are compared
 _OF_SUMS = 1e-4  # and of sums of variances
 _MOST_SHARED = 200  # groups of a block that get shares of their own: larger ones get even shares
 _BITS_OF_AMOUNTS = 8.0
+_BITS_OF_WEIGHTED = 4.0  # of amounts times weights, at a cost of some 0.02 % of variance
 _ROUNDS = 200  # of new weights, for the largest variance
 _STEADY = 1e-5  # rounds end when the weighted value grows by less (relative)
 
@@ -352,6 +353,8 @@ def _rounded(search: StrategySearch) -> dict[int, Strategy]:
     """The strategies in integers."""
     has = np.isin(search.workload.members, search.attributes)
     bits = bits_for(max(int(np.max(np.count_nonzero(has, axis=1))), 1))
+    of_amounts = np.isin(search.workload.members, search.workload.domain.amounts)
+    is_weighted = bool(np.any(np.sum(of_amounts, axis=1) > 1))
     done: dict[int, Strategy] = {}  # attributes that were solved together stay alike
     strategies = {}
     for attribute in search.attributes:
@@ -361,7 +364,8 @@ def _rounded(search: StrategySearch) -> dict[int, Strategy]:
             # Amounts multiply all integers by their range: the smaller these are, the more records
             # and decimals there can be. Most often R is (−1, 1).
             has_amounts = attribute in search.workload.domain.amounts
-            own_bits = min(bits, _BITS_OF_AMOUNTS) if has_amounts else bits
+            most = _BITS_OF_WEIGHTED if is_weighted else _BITS_OF_AMOUNTS
+            own_bits = min(bits, most) if has_amounts else bits
             matrix = np.empty((0, 1), dtype=np.int64)
             if len(problem.gram) > 1:
                 matrix = integer_matrix(

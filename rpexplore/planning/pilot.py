@@ -1,6 +1,7 @@
 """Pilot: the one-way tables of a plan, measured first, with noise that the plan has anyway.
 
-A share s of the precision of every residual of at most one attribute is drawn before the rest:
+A share s of the precision of every residual of at most one attribute is drawn before the rest; of
+an attribute that tables have at several levels, those are the residuals of its blocks:
 
     σ₀² = σ² / s        the pilot
     σ₁² = σ² / (1 − s)  the rest, so that 1/σ₀² + 1/σ₁² = 1/σ²
@@ -23,7 +24,6 @@ from rpexplore.common.numbers import Decimals, Exact, exact_fraction, exact_shar
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
-from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.variances import TableVariances
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
@@ -32,6 +32,8 @@ from rpexplore.planning.table_plan import (
     PILOT_STEPS,
     RestObjective,
     TablePlan,
+    n_pilot_residuals,
+    one_way_cost,
     refuse_unsuitable_for_pilot,
 )
 from rpexplore.workload.workload import Workload
@@ -55,7 +57,8 @@ def with_pilot(
     the plan spends on its one-way residuals, whatever share is asked for.
 
     Args:
-        plan: With tables of single values; what else it has is measured after the pilot.
+        plan: With tables of single values, or of levels of attributes; what else it has is
+            measured after the pilot.
         share: The most that the pilot may cost, as a share of the whole budget: "5%", "1/20".
         then: What the rest is planned for when the pilot is measured, instead of going on by this
             plan (`plan_of_rest`).
@@ -88,10 +91,8 @@ def with_pilot(
             "A pilot does not go with a panel or with exact totals, whose periods or totals its "
             "one-way tables need not have; leave it out."
         )
-    first = slice(n_pilot_residuals(tables.closure))
-    # Where records are replaced: at least what the dearest replacement costs in them.
-    costs = tables.closure.largest_cost_factor[first] / tables.sigma_squared.floats[first]
-    of_one_way = float(np.sum(costs)) * float(tables.budget.records_factor)
+    of_one_way = one_way_cost(tables.closure, tables.sigma_squared.floats)
+    of_one_way *= float(tables.budget.records_factor)
     allowed = float(wanted * plan.exact_privacy_cost)
     # Rounded scales cost less than this, never more.
     steps = min(int(PILOT_STEPS * allowed / of_one_way * (1 + 1e-12)), PILOT_STEPS - 1)
@@ -145,11 +146,6 @@ def share_of_pilot(plan: TablePlan, whole: Plan | None = None) -> Fraction | Non
     return Fraction(math.ceil(share * _SHARE_STEPS), _SHARE_STEPS)
 
 
-def n_pilot_residuals(closure: Closure) -> int:
-    """How many residuals have at most one attribute: the first ones of the closure."""
-    return int(np.count_nonzero(np.count_nonzero(closure.members >= 0, axis=1) <= 1))
-
-
 def pilot_scales(plan: TablePlan) -> Decimals:
     """σ₀² of the pilot's residuals, exact, rounded up to 12 digits."""
     if plan.first is not None:
@@ -187,6 +183,7 @@ def pilot_weights(plan: TablePlan) -> np.ndarray:
 def pilot_plan(plan: TablePlan, sha256: str) -> TablePlan:
     """What the pilot of a plan measures, as a plan of its one-way tables and the total.
 
+    An attribute has a table at each level that the plan's tables have it at, measured as there.
     Its cost is the pilot's, which the whole plan's has in it. It is made for no objective of its
     own, so that its certificate only says how far its noise is from the best for equal weights.
 
@@ -197,7 +194,8 @@ def pilot_plan(plan: TablePlan, sha256: str) -> TablePlan:
     one_way = [(names[index],) for index in workload.used if sizes[index] > 1]
     tables = Workload.of(workload.domain, [(), *one_way])
     loss, factor = SumOfVariances(), plan.budget.records_factor
-    found = optimum(tables, loss=loss, budget=plan.budget)
+    strategies = plan.closure.strategies or None
+    found = optimum(tables, loss=loss, budget=plan.budget, strategies=strategies)
     cost = privacy_cost_upper_bound(found.closure, scales) * factor
     best = found.at(plan.budget.of_unit(privacy_cost=cost))
     variances = TableVariances.of(tables, found.closure, scales.floats)

@@ -7,7 +7,9 @@ them. With τ* the precisions of the best plan for the new weights, and τ⁰ th
     τ = max(τ⁰ · 1000/999, s τ*),   s the largest at which it costs no more,
 
 which for sums of variances is the best of all plans that have measured the pilot: water filling
-(docs/mathematics.md §21). Its certificate compares it with all plans, whatever they measured first.
+(docs/mathematics.md §21). Where records of different kinds cost different things, as with levels of
+attributes, τ* is the best above τ⁰ and not that of a plan without one. Its certificate compares it
+with all plans, whatever they measured first.
 
 It is no run of its own: it goes on with the booked run of the first plan. So its file names that
 plan by SHA-256, and has it beside it. For whichever two records, or sets of them, neighbours
@@ -30,9 +32,10 @@ from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.variances import TableVariances
 from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.pilot import n_pilot_residuals, pilot_scales
+from rpexplore.planning.pilot import pilot_scales
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.table_plan import PILOT_STEPS, TablePlan
+from rpexplore.planning.solvers.record_prices import best_above
+from rpexplore.planning.table_plan import PILOT_STEPS, TablePlan, n_pilot_residuals
 
 # Of the pilot's precision: what the rest adds at least, so that all residuals are measured in it.
 _LEAST_MORE = PILOT_STEPS / (PILOT_STEPS - 1)
@@ -69,6 +72,10 @@ def on_top_of_pilot(first: Plan, best: TablePlan) -> Plan:
     floor = np.zeros(len(closure))
     floor[:n_pilot] = _LEAST_MORE / pilot_scales(tables).floats
     wanted = 1 / best.sigma_squared.floats
+    if closure.classes is not None:
+        weights = closure.residual_weights(best.loss.table_weights(best.workload))
+        priced = best_above(closure, weights, floor, float(limit))
+        wanted = np.where(closure.is_public, wanted, priced)
 
     def precisions(scale: float) -> np.ndarray:
         return np.maximum(floor, scale * wanted)
@@ -77,7 +84,7 @@ def on_top_of_pilot(first: Plan, best: TablePlan) -> Plan:
         return closure.largest_cost(1 / precisions(scale))
 
     halvings = _HALVINGS_OF_OWN_COSTS if closure.has_own_costs else _HALVINGS
-    start = float(limit) / closure.largest_cost(best.sigma_squared.floats)
+    start = float(limit) / closure.largest_cost(1 / wanted)
     scale = _largest_within(cost, float(limit), start, halvings)
     sigma_squared, exact_cost = _within(closure, precisions, scale, limit)
     variances = TableVariances.of(best.workload, closure, sigma_squared.floats)
@@ -177,12 +184,25 @@ def refuse_other_first(plan: TablePlan) -> None:
 
 
 def _refuse_other_tables(tables: TablePlan, other: TablePlan) -> None:
-    """Raise `PlanError` unless two plans are for the same tables of single values."""
+    """Raise `PlanError` unless two plans are for the same tables, measured by the same matrices."""
     own, others = tables.workload, other.workload
-    if own.domain != others.domain or own.tables != others.tables or not others.is_marginals:
+    if own.domain != others.domain or own.tables != others.tables or not others.has_values_alone:
         raise PlanError("The rest must be planned for the tables of the first plan, all of them.")
+    if not _are_measured_alike(tables.closure, other.closure):
+        raise PlanError(
+            "The rest must measure attributes at several levels as the first plan does; plan it "
+            "with the strategies of that one."
+        )
     if tables.budget.full_unit != other.budget.full_unit:
         raise PlanError(f"The rest must protect {tables.budget.full_unit}, as the first plan does.")
+
+
+def _are_measured_alike(one: Closure, other: Closure) -> bool:
+    """Whether the matrices of two closures of the same tables are the same."""
+    if one.strategies.keys() != other.strategies.keys():
+        return False
+    pairs = ((own, other.strategies[number]) for number, own in one.strategies.items())
+    return all(a.bits == b.bits and np.array_equal(a.integers, b.integers) for a, b in pairs)
 
 
 def differences_from_first(plan: Plan | PartPlan) -> list[str]:

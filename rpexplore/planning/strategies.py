@@ -262,6 +262,7 @@ class StrategySearch:
         Where references are improved it is a beginning only, and nearly the best ones will do.
         """
         uniform: dict[bytes, StrategySolution] = {}
+        alike: dict[int, list[int]] = {}  # attributes by the one solution that they have
         for done, attribute in enumerate(self.attributes):
             on_part = self._part(on_share, done, done + 1)
             gram = np.sum([self.grams[basis] for basis in self.bases_of[attribute]], axis=0)
@@ -270,7 +271,7 @@ class StrategySearch:
                 reference = np.bincount(self.distinct[attribute].kinds, reference)
             if len(gram) == 1:  # all values are one: the total says everything
                 one = np.ones(1)
-                solution = StrategySolution(np.empty((0, 1)), one, one, 0.0, 0.0)
+                solution = StrategySolution(np.empty((0, 1)), one, one, 0.0, gram)
             elif reference is not None:
                 solution = best_matrix(
                     gram, reference, **self._exactness(attribute), on_share=on_part
@@ -283,7 +284,10 @@ class StrategySearch:
                 solution = uniform[key] = best_matrix(gram, tolerance=_FIRST, on_share=on_part)
             else:
                 solution = uniform[key] = best_uniform_matrix(gram, on_part)
-            self._take([attribute], solution)
+            self.measuring[attribute] = solution
+            alike.setdefault(id(solution), []).append(attribute)
+        for attributes in alike.values():
+            self._take(attributes, self.measuring[attributes[0]])
 
     def sweep(self, on_share: Share = no_share, *, tolerance: float = EXACT) -> None:
         """Improve every attribute once; those whose problems are alike together.
@@ -431,12 +435,12 @@ class StrategySearch:
     def _terms(self) -> tuple[np.ndarray, np.ndarray]:
         """What each (table, residual within it) adds to the residual's v, and every v."""
         if self._known_terms is None:
-            parts = []
+            parts, pairs = [], np.column_stack([self.total, self.spread])
             for chosen, _, axes in self.groups:
                 bases = self.workload.attribute_basis_index[chosen]
                 factors = (self.table_weights[chosen] * self._of_single_values(bases))[:, None]
                 for basis in np.take_along_axis(bases, axes, 1).T:
-                    pair = np.column_stack([self.total[basis], self.spread[basis]])
+                    pair = pairs[basis]
                     factors = (factors[:, :, None] * pair[:, None, :]).reshape(len(chosen), -1)
                 parts.append(factors.ravel())
             terms = np.concatenate(parts)
@@ -445,6 +449,8 @@ class StrategySearch:
 
     def _of_single_values(self, bases: np.ndarray) -> np.ndarray:
         """∏ η over the attributes with a single value."""
+        if not np.any(self.closure.sizes == 1):
+            return np.ones(len(bases))
         attributes = np.array([index for index, _ in self.workload.attribute_bases] or [0])
         single = (bases >= 0) & (self.closure.sizes[attributes[bases]] == 1)
         return np.prod(np.where(single, self.total[bases], 1.0), axis=1)

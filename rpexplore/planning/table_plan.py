@@ -230,7 +230,7 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
             return (
                 f"{measures}the rest is then planned anew, for the same tables and within the same "
                 f"cost, so that {self.then.text}. The standard errors stated here are those of "
-                "measuring on with the present weights; the plan of the rest states its own."
+                "going on with the present weights; the plan of the rest states its own."
             )
         return (
             f"{measures}what follows adds to it, and all tables are as accurate as without a pilot."
@@ -244,9 +244,13 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
     @property
     def pilot_share(self) -> Fraction:
         """The share that the pilot has in the cost of the tables, as near as floats are; 0: none"""
-        costs = self.closure.privacy_cost_factor / self.sigma_squared.floats
-        of_one_way = np.sum(costs[np.count_nonzero(self.closure.members >= 0, axis=1) <= 1])
-        return (self.pilot or 0) * Fraction(float(of_one_way / np.sum(costs)))
+        closure, scales = self.closure, self.sigma_squared.floats
+        costs = closure.privacy_cost_factor / scales
+        of_one_way = np.sum(costs[: n_pilot_residuals(closure)])
+        share = float(of_one_way / np.sum(costs))
+        if closure.classes is not None:
+            share = one_way_cost(closure, scales) / closure.largest_cost(scales)
+        return (self.pilot or 0) * Fraction(share)
 
     # ---- what it guarantees
 
@@ -501,12 +505,31 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
         return plan_summary(self)
 
 
+def n_pilot_residuals(closure: Closure) -> int:
+    """How many residuals have at most one attribute, or block: the first ones of the closure."""
+    return int(np.count_nonzero(np.count_nonzero(closure.members >= 0, axis=1) <= 1))
+
+
+def one_way_cost(closure: Closure, sigma_squared: np.ndarray) -> float:
+    """Privacy cost of the residuals of at most one attribute, of the record that it is largest for.
+
+    Where records are replaced, at least what the dearest replacement costs in them.
+
+    sigma_squared: float64[n_residuals]
+    """
+    first = n_pilot_residuals(closure)
+    costs = closure.largest_cost_factor[:first] / sigma_squared[:first]
+    if closure.classes is None:
+        return float(np.sum(costs))
+    return float(np.max(closure.classes[:, :first] @ costs))
+
+
 def refuse_unsuitable_for_pilot(workload: Workload) -> None:
     """Raise `PlanError` unless the one-way tables of a workload can be measured first."""
-    if workload.has_levels or not workload.is_marginals or np.any(workload.has_amounts):
+    if not workload.has_values_alone or np.any(workload.has_amounts):
         raise PlanError(
-            "A pilot measures one-way tables of single values first; leave it out where tables "
-            "have amounts, levels, cumulative sums, ranges or other aggregations."
+            "A pilot measures one-way tables of single values or levels first; leave it out where "
+            "tables have amounts, cumulative sums, ranges or other aggregations."
         )
     if not np.any(workload.domain.sizes[list(workload.used)] > 1):
         raise PlanError(

@@ -28,7 +28,7 @@ from rpexplore.planning.mechanism.accounting import (
 from rpexplore.planning.mechanism.variances import CELLS, CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
 from rpexplore.planning.part_plan import TITLES, CertifiedPlan, PartPlan, smallest_weighted_sum
-from rpexplore.planning.pilot import dearer_with_pilot, n_pilot_residuals
+from rpexplore.planning.pilot import dearer_with_pilot
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.replaced_counts import differences_of
 from rpexplore.planning.rest import differences_from_first
@@ -37,7 +37,7 @@ from rpexplore.planning.solvers.largest_variance import minimise_max_cell_varian
 from rpexplore.planning.solvers.queries import cost_bound
 from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
 from rpexplore.planning.solving import LIMIT_TOLERANCE, Problem, smallest_largest_variance
-from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.table_plan import TablePlan, n_pilot_residuals
 from rpexplore.privacy.conversions import rho_text
 
 # Each kind of part has checks of its own; those of tables are here.

@@ -31,9 +31,11 @@ from rpexplore.domain.result_schema import (
     IMPOSSIBLE_NOTE,
     KNOWN_NOTE,
     NOTE,
+    PLANNED_ANEW,
     RELEASED,
     Column,
 )
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.large_tables import are_large
 from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.table_cells import (
@@ -104,6 +106,11 @@ Figures = tuple[Sequence[np.ndarray | float], np.ndarray | None]
 one number for all), and which cells no record can be in; None for none."""
 VALUE_AND_ERROR = RELEASED[:2]
 """The figures of released and of combined tables."""
+
+
+def released_figures(plan: TablePlan) -> tuple[Column, ...]:
+    """The columns of figures of a plan's tables of counts; the first two are `VALUE_AND_ERROR`."""
+    return RELEASED if plan.first is None else PLANNED_ANEW
 
 
 def write_packed(

@@ -6,6 +6,7 @@ pilot alone. The whole run is booked before; its unfinished folder keeps what wa
 running it again draws the rest and nothing twice.
 """
 
+import os
 import shutil
 from contextlib import suppress
 from dataclasses import replace
@@ -80,7 +81,8 @@ def plan_behind_pilot(output: Path) -> Plan | None:
     cannot be used.
     """
     run, folder = unfinished_folder(output), pilot_folder(output)
-    if (run / NOTE).exists() or not (run / PLAN).is_file() or not (folder / MANIFEST).is_file():
+    # `os.path`: of a name that no file can have it says that there is none.
+    if os.path.exists(run / NOTE) or not all(map(os.path.isfile, (run / PLAN, folder / MANIFEST))):
         return None
     plan = load_plan(run / PLAN)
     tables = Release.load(folder).plan.part("tables")

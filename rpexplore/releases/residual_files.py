@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.pilot import n_pilot_residuals, pilot_weights
-from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.pilot import pilot_weights
+from rpexplore.planning.table_plan import TablePlan, n_pilot_residuals
 from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.measurement import measured_cells, measured_shape, ranges_of
 from rpexplore.releases.measurement_file import Measured, MeasuredFile

@@ -44,8 +44,8 @@ from rpexplore.planning.mechanism.reconstruction import (
     residuals_within,
 )
 from rpexplore.planning.mechanism.variances import CellVariances
-from rpexplore.planning.pilot import n_pilot_residuals, pilot_scales, pilot_weights, rest_scales
-from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.pilot import pilot_scales, pilot_weights, rest_scales
+from rpexplore.planning.table_plan import TablePlan, n_pilot_residuals
 from rpexplore.releases import large_tables, measurement
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
@@ -73,6 +73,7 @@ from rpexplore.releases.packed_tables import (
     PackedTables,
     bytes_of_tables,
     packed_tables,
+    released_figures,
     rows_of_packed,
     tables_in_files,
     write_packed,
@@ -219,7 +220,8 @@ class TableRelease(PartRelease[TablePlan]):
             bases = workload.attribute_basis_index[position, : workload.orders[position]].tolist()
             labels = [self._labels.of(basis) for basis in bases]
             (values, errors), impossible = self.figures_of(position)
-            return rows_of_packed(labels, values.shape, values.ravel(), errors.ravel(), impossible)
+            flat = values.ravel(), errors.ravel(), impossible
+            return rows_of_packed(labels, values.shape, *flat, released_figures(self.plan))
         n_rows = int(workload.exact_cells[position])
         refuse_as_whole(workload.describe(position), n_rows)
         path = self.checked / f"{table_path(position, workload.tables[position])}.parquet"
@@ -561,7 +563,10 @@ class TableWriter:
             return entries
         figures_of = self._figures_of
         path, workload, labels_of = self.folder / PACKED, self.plan.workload, self._labels.of
-        for n_cells in write_packed(path, workload, self.packed, labels_of, figures_of):
+        figures = released_figures(self.plan)[:2]
+        for n_cells in write_packed(
+            path, workload, self.packed, labels_of, figures_of, figures=figures
+        ):
             on_cells(n_cells)
         entries = [file_entry(self.folder, PACKED)]
         self._written.note(entries)
@@ -595,7 +600,7 @@ class TableWriter:
         variances = self._cells.variances_of(position, self.plan.stated_scales)
         if units.ndim and np.any(units != 1):
             variances = variances * units**2
-        figures = RELEASED
+        figures = released_figures(self.plan)
         if workload.has_amounts[position]:
             figures = figures_of_sums(workload, position)
         pieces = pieces_of_cells(

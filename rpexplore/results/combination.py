@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, combinations, permutations
@@ -19,8 +19,6 @@ from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.estimation.table_map import ArrayStore
-from rpexplore.estimation.table_map import subsets as table_subsets
-from rpexplore.planning.mechanism.levels import level_trees
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.part_plan import TITLES
 from rpexplore.releases.atomic_folder import check_room
@@ -53,6 +51,7 @@ from rpexplore.results.combined_areas import CombinedAreas
 from rpexplore.results.combined_counts import CombinedCounts
 from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
 from rpexplore.results.combined_tables import combined_tables
+from rpexplore.results.known_groups import SumsOfGroups, trees_of
 from rpexplore.results.known_totals import known_text
 from rpexplore.results.measurement_source import (
     SPENT,
@@ -572,8 +571,11 @@ def _write_estimates(estimates: Estimates, folder: Path) -> None:
             {
                 **({"block": attribute - first} if attribute >= first else {}),
                 **({"attribute": names[attribute]} if attribute < first else {}),
-                "bits": strategy.bits,
-                "matrix": strategy.integers.tolist(),
+                **(
+                    {"values_of_groups": list(strategy.n_values)}
+                    if isinstance(strategy, SumsOfGroups)
+                    else {"bits": strategy.bits, "matrix": strategy.integers.tolist()}
+                ),
                 **({"leaves_values_open": True} if attribute in estimates.open_attributes else {}),
             }
             for attribute, strategy in sorted(estimates.strategies.items())
@@ -598,10 +600,14 @@ def _read_estimates(
     content = loads((folder / _ESTIMATES).read_text(encoding="utf-8"))
     domain = Domain.from_schema(content["domain"])
     residuals = content["residuals"]
-    if not all(name in domain for table in content["tables"] for name in table):
+    known, tables = content.get(_KNOWN, []), content["tables"]
+    if not all(name in domain for table in (*tables, *known) for name in table):
         domain = domain.with_levels
-    trees, blocks = level_trees(Workload.of(domain, content["tables"]))
-    of_trees = [number for tree in trees for number in tree.numbers]
+    # Totals may be by groups of what tables have.
+    used = set(chain.from_iterable(tables))
+    groups = sorted({name for table in known for name in table if name not in used})
+    trees, blocks = trees_of(Workload.of(domain, [*tables, *([name] for name in groups)]))
+    of_trees = list(blocks)
     subsets = [
         (
             *domain.positions(residual["attributes"]),
@@ -618,8 +624,8 @@ def _read_estimates(
     packed = frozenset[int]()
     if in_one_file:
         packed = frozenset(packed_tables(Workload.of(domain, content["tables"])).tolist())
-    known = [domain.positions(names) for names in content.get(_KNOWN, ())]
-    return Estimates(
+    marginals = tuple(map(domain.positions, known))
+    estimates = Estimates(
         domain,
         tuple(domain.positions(table) for table in content["tables"]),
         ArrayStore(zip(subsets, arrays, strict=True)),
@@ -627,8 +633,10 @@ def _read_estimates(
         {
             of_trees[strategy["block"]]
             if "block" in strategy
-            else domain.position(strategy["attribute"]): Strategy(
-                np.array(strategy["matrix"]), strategy["bits"]
+            else domain.position(strategy["attribute"]): (
+                SumsOfGroups.of(strategy["values_of_groups"])
+                if "values_of_groups" in strategy
+                else Strategy(np.array(strategy["matrix"]), strategy["bits"])
             )
             for strategy in content["strategies"]
         },
@@ -639,7 +647,9 @@ def _read_estimates(
             if strategy.get("leaves_values_open", False)
         ),
         packed=packed,
-        known=frozenset(chain.from_iterable(map(table_subsets, known))),
         trees=trees,
-        blocks={number: blocks[number] for number in of_trees},
+        blocks=blocks,
+        known_marginals=marginals if trees else (),
     )
+    subsets_known = chain.from_iterable(map(estimates.residuals_of, marginals))
+    return replace(estimates, known=frozenset(subsets_known))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.levels import Block, LevelTree
 from rpexplore.planning.mechanism.reconstruction import (
     answers,
     impossible_answers,
@@ -88,12 +89,17 @@ def elements_of_closure(domain: Domain, closure: Closure) -> dict[int, list[Elem
     in_trees = {index for tree in closure.trees for index in tree.of_tables}
     used = {index for row in range(len(closure)) for index in closure.attributes(row)}
     plain = sorted(index for index in used if index < len(domain) and index not in in_trees)
-    elements = elements_of(domain, plain)
-    for tree in closure.trees:
-        elements[tree.column] = [
-            Element(number, closure.blocks[number].index_of_values) for number in tree.numbers
-        ]
-    return elements
+    return elements_of(domain, plain) | elements_of_trees(closure.trees, closure.blocks)
+
+
+def elements_of_trees(
+    trees: Sequence[LevelTree], blocks: Mapping[int, Block]
+) -> dict[int, list[Element]]:
+    """The same of attributes at several levels."""
+    return {
+        tree.column: [Element(number, blocks[number].index_of_values) for number in tree.numbers]
+        for tree in trees
+    }
 
 
 def groups_of_values(domain: Domain, index: int) -> np.ndarray:

@@ -10,7 +10,7 @@ reads records, and nothing protects them.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,14 @@ from rpexplore.estimation.table_map import ArrayStore
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.known_groups import groups_among, known_marginals, with_groups
 from rpexplore.results.known_release import (
     Element,
     KnownRelease,
     KnownTable,
     elements_of,
     elements_of_closure,
+    elements_of_trees,
     known_contributions,
 )
 from rpexplore.results.unbiased import Estimates, positions_of_counts
@@ -61,7 +63,7 @@ def known_totals_from_csv(
     Raises `ReleaseError` naming the line that cannot be used, and what is missing.
     """
     name = Path(path).name
-    domain = source.domain
+    domain = source.domain.with_levels
     rows = csv_rows(utf8_text(content, name, ReleaseError), name, ReleaseError, delimiter=None)
     _, header = next(rows, (1, []))
     counts: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
@@ -124,7 +126,7 @@ def with_known_totals(
         source: A release of tables, or combined ones.
         totals: Attributes -> the counts of a marginal, whole numbers from 0 on; one axis an
             attribute in the order given, its values in the order of the codebook. An attribute may
-            be at a level, also at a finer one than tables have.
+            be at a level of the codebook, also at a finer or coarser one than tables have.
 
     Returns:
         Of a release whose tables have an attribute at several levels, or other sums than single
@@ -135,20 +137,26 @@ def with_known_totals(
             measured by other groups, contradict each other or what is exact in the release, or
             have records where none are possible.
     """
-    tables = [_checked(source.domain, names, counts) for names, counts in totals.items()]
+    domain = source.domain.with_levels
+    tables = [_checked(domain, names, counts) for names, counts in totals.items()]
     if not tables:
         raise ReleaseError(
             "There are no known totals; give those of a marginal, or leave them out."
         )
-    if isinstance(source, TableRelease) and _has_rows_of_its_own(source):
-        return _known_release(source, tables)
-    estimates = Estimates.of(source)
-    domain = estimates.domain
+    attributes = [table.attributes for table in tables]
+    if isinstance(source, TableRelease) and (
+        _has_aggregations(source)
+        or (source.plan.closure.trees and not _has_groups(source, domain, attributes))
+    ):
+        return _known_release(source, domain, tables)
+    has_known = isinstance(source, Estimates) and source.known
+    measured = Estimates.of(source, at_levels=not has_known)
+    estimates = with_groups(measured, attributes)
     used = sorted({index for table in estimates.tables for index in table})
-    _refuse_contradictions(domain, tables, _exact_tables(estimates))
+    _refuse_contradictions(domain, tables, _exact_tables(measured))
     told = _told(
         domain,
-        elements_of(domain, used),
+        elements_of(domain, used) | elements_of_trees(estimates.trees, estimates.blocks),
         estimates.strategies,
         tables,
         lambda subset: subset in estimates.contributions,
@@ -157,20 +165,30 @@ def with_known_totals(
     for subset in told.keys() - estimates.known:
         contributions[subset] = told[subset]
     known = estimates.known | told.keys()
-    return replace(estimates, contributions=contributions, known=known)
+    marginals = known_marginals(estimates, tables) if estimates.trees else ()
+    return replace(estimates, contributions=contributions, known=known, known_marginals=marginals)
 
 
-def _has_rows_of_its_own(release: TableRelease) -> bool:
-    """Whether tables of counts have levels of one attribute, or other rows than single values."""
-    return bool(release.plan.closure.trees) or any(
+def _has_groups(release: TableRelease, domain: Domain, known: Sequence[AttributeIndices]) -> bool:
+    """Whether known totals are by groups of what tables of counts have."""
+    counted = map(release.workload.attribute_indices, positions_of_counts(release))
+    used = set(chain.from_iterable(counted))
+    return bool(groups_among(domain, used, release.plan.closure.strategies, known))
+
+
+def _has_aggregations(release: TableRelease) -> bool:
+    """Whether tables of counts have other rows than single values."""
+    return any(
         matrix is not None
         for position in positions_of_counts(release)
         for matrix in release.queries[position]
     )
 
 
-def _known_release(release: TableRelease, tables: Sequence[KnownTable]) -> KnownRelease:
-    domain, closure = release.domain, release.plan.closure
+def _known_release(
+    release: TableRelease, domain: Domain, tables: Sequence[KnownTable]
+) -> KnownRelease:
+    closure = release.plan.closure
     amounts = set(domain.amounts)
 
     def is_measured(subset: AttributeIndices) -> bool:
@@ -229,6 +247,8 @@ def far_from_measured(measured: TableRelease | Estimates, known: Estimates | Kno
     that.
     """
     farthest, said = _FAR, ""
+    if isinstance(known, Estimates) and known.trees:
+        measured = with_groups(Estimates.of(measured, at_levels=True), known.known_marginals)
     for names in known.known_tables:
         if not measured.has(names):  # finer than tables have it
             continue

@@ -6,16 +6,24 @@ forecast draws its populations by.
 """
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.domain.public_tables import PublicTable, PublicTables
+from rpexplore.domain.public_tables import (
+    PublicTable,
+    PublicTables,
+    independent_variances,
+    values_within,
+)
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation.one_way import one_way
+from rpexplore.estimation.one_way import evidence_of_shapes, one_way
 from rpexplore.estimation.table_map import MeasuredResiduals
+from rpexplore.planning.mechanism.levels import LevelTree
 from rpexplore.planning.plan import Plan, load_plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.atomic_folder import unfinished_folder
@@ -39,13 +47,14 @@ def pilot_tables(folder: str | Path) -> tuple[PublicTable, ...]:
     Returns:
         A table of the total, and one for each attribute with several values; counts are above 0 and
         sum to the released total in whole records. Errors are standard errors in records, those
-        of attributes given the total.
+        of attributes given the total. An attribute at several levels has a table for each, coarser
+        ones first; their counts agree, and errors are given the finest coarser one before.
 
     Raises:
         ReleaseError: If there is no release of tables, or a file of it was changed.
     """
     folder = Path(folder)
-    estimates = Estimates.of(Release.load(folder))
+    estimates = Estimates.of(Release.load(folder), at_levels=True)
     domain, name = estimates.domain, folder.resolve().name
     one_way_only = {
         subset: np.asarray(values)
@@ -53,37 +62,124 @@ def pilot_tables(folder: str | Path) -> tuple[PublicTable, ...]:
         if len(subset) <= 1
     }
     variances = {subset: float(estimates.variances[subset]) for subset in one_way_only}
-    return public_tables(
-        MeasuredResiduals(one_way_only, variances, domain.sizes, estimates.strategies), domain, name
-    )
+    numbers = [number for tree in estimates.trees for number in tree.numbers]
+    of_blocks = np.array([estimates.blocks[number].size for number in numbers], dtype=np.int64)
+    sizes = np.append(domain.sizes, of_blocks)
+    measured = MeasuredResiduals(one_way_only, variances, sizes, estimates.strategies)
+    return public_tables(measured, domain, name, estimates.trees)
 
 
 def public_tables(
-    measured: MeasuredResiduals, domain: Domain, name: str
+    measured: MeasuredResiduals, domain: Domain, name: str, trees: Sequence[LevelTree] = ()
 ) -> tuple[PublicTable, ...]:
-    """`pilot_tables` of what a release of this name has measured for its one-way tables."""
+    """`pilot_tables` of what a release of this name has measured for its one-way tables.
+
+    trees: of attributes that it has at several levels, whose blocks are among what is measured
+    """
     total = float(round(measured.total))
     of_total = PublicTable(
         ExpectedCounts.of_total(total),
         f"{name} in all",
         errors=ExpectedCounts.of_total(math.sqrt(measured.variances[()])),
     )
-    if not measured.of_order(1):
-        return (of_total,)
-    found = one_way(measured, _SHAPES)
-    of_attributes = (
-        PublicTable(
-            _counts(domain, attribute, found.tables[attribute] * (total / measured.total)),
-            f"{name} by {domain.names[attribute]}",
-            errors=_counts(
-                domain,
-                attribute,
-                np.sqrt(np.maximum(found.variances[attribute], _LEAST_ERROR**2)),
-            ),
-        )
-        for attribute in found.tables
-    )
+    ratio = total / measured.total
+    in_trees = {number for tree in trees for number in tree.numbers}
+    plain = [own for own in measured.of_order(1) if own[0] not in in_trees]
+    of_attributes: list[PublicTable] = []
+
+    def add(attribute: int, counts: np.ndarray, variances: np.ndarray) -> None:
+        errors = np.sqrt(np.maximum(variances, _LEAST_ERROR**2))
+        title = f"{name} by {domain.names[attribute]}"
+        counted = _counts(domain, attribute, counts * ratio)
+        of_attributes.append(PublicTable(counted, title, errors=_counts(domain, attribute, errors)))
+
+    if plain:
+        found = one_way(_part_of(measured, plain, measured.total), _SHAPES)
+        for attribute in found.tables:
+            add(attribute, found.tables[attribute], found.variances[attribute])
+    for tree in trees:
+        for attribute, counts, variances in _tables_of_levels(measured, domain, tree):
+            add(attribute, counts, variances)
     return (of_total, *of_attributes)
+
+
+def _part_of(
+    measured: MeasuredResiduals, subsets: Sequence[tuple[int, ...]], total: float
+) -> MeasuredResiduals:
+    """Some of what was measured of one attribute, or block, each, of so many records."""
+    contributions = {(): np.asarray(total)} | {own: measured.contributions[own] for own in subsets}
+    variances = {own: measured.variances[own] for own in contributions}
+    return MeasuredResiduals(contributions, variances, measured.sizes, measured.strategies)
+
+
+def _tables_of_levels(
+    measured: MeasuredResiduals, domain: Domain, tree: LevelTree
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """The tables of an attribute at several levels: index, counts, and variances of these.
+
+    Counts of the groups of each level are posterior means given those of the level before, block by
+    block; so they add up. Variances are given the finest coarser table before.
+    """
+    above, levels, alone = np.array([measured.total]), list[np.ndarray](), dict[int, np.ndarray]()
+    evidence = np.zeros(len(_SHAPES))
+    for parents, blocks in zip(tree.parents, tree.blocks, strict=True):
+        counts, parts = above[parents], dict[int, MeasuredResiduals]()
+        for number, groups in blocks:
+            total = float(above[parents[groups[0]]])
+            parts[number] = _part_of(measured, [(number,)], total)
+            # Few groups tell little of a shape: those of all blocks so far tell it together.
+            evidence = evidence + evidence_of_shapes(parts[number], number, _SHAPES)
+        shape = _SHAPES[int(np.argmax(evidence))]
+        for number, groups in blocks:
+            found = one_way(parts[number], (shape,))
+            own = found.tables[number]
+            counts[groups] = own * (float(above[parents[groups[0]]]) / own.sum())
+            in_one = np.zeros(len(groups), dtype=np.int64)
+            alone[number] = independent_variances(found.variances[number], in_one)
+        levels.append(counts)
+        above = counts
+    made: list[tuple[str, np.ndarray, np.ndarray]] = []
+    for attribute, (level, index) in sorted(
+        tree.of_tables.items(), key=lambda one: int(one[1][1].max())
+    ):
+        name, own = domain.names[attribute], np.bincount(index, levels[level])
+        variances = _variances(np.array([measured.total]), tree, levels, alone, attribute)
+        given, most = variances, 1
+        for other, counts, of_counts in made:
+            within = values_within(domain, name, other)
+            if within is not None and len(counts) > most:
+                most = len(counts)
+                # The rest is the part that each value has in the error of the one it lies in.
+                given = variances - (own / counts[within]) ** 2 * of_counts[within]
+        made.append((name, own, variances))
+        yield attribute, own, given
+
+
+def _variances(
+    total: np.ndarray,
+    tree: LevelTree,
+    levels: Sequence[np.ndarray],
+    alone: Mapping[int, np.ndarray],
+    attribute: int,
+) -> np.ndarray:
+    """Variances of the counts of an attribute at one of its levels, given the total: float64[n].
+
+    levels: counts of the groups of each level; alone: of each block, as of independent counts
+    """
+    last, index = tree.of_tables[attribute]
+    shape = int(index.max()) + 1, len(index)
+    weights = sparse.csr_array((np.ones(len(index)), (index, np.arange(len(index)))), shape)
+    variances = np.zeros(shape[0])
+    for level in range(last, -1, -1):
+        for number, groups in tree.blocks[level]:
+            inside, own = sparse.csr_array(weights[:, groups]), alone[number]
+            # Independent counts of which the sum is known: diag(own) − own ownᵀ / Σ own.
+            variances += inside.power(2) @ own - (inside @ own) ** 2 / np.sum(own)
+        parents, above = tree.parents[level], levels[level - 1] if level else total
+        shares = levels[level] / above[parents]
+        places = np.arange(len(parents)), parents
+        weights = weights @ sparse.csr_array((shares, places), (len(parents), len(above)))
+    return variances
 
 
 def pilot_known(plan: TablePlan, folder: str | Path) -> PublicTables:

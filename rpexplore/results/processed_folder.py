@@ -185,7 +185,10 @@ def postprocess(
         estimates = Estimates.of(released, at_levels=True)
         sources = estimates.sources
         if estimates.trees:
-            given = released.given if isinstance(released, KnownRelease) else ()
+            if isinstance(released, KnownRelease):
+                given = released.given
+            else:
+                given = _known_tables(estimates)
             counts = projection = _counts_at_levels(
                 estimates, method, rounded, gap, given, on_searched
             )
@@ -339,6 +342,12 @@ def _counts_at_levels(
     """Those of tables with an attribute at several levels; `ReleaseError` for what there is not."""
     if method != "nonnegative":
         name = estimates.domain.names[estimates.trees[0].column]
+        if estimates.known_marginals:
+            raise ReleaseError(
+                f"The known totals are by groups of {name!r}, and of tables that meet these only "
+                "nonnegative ones are made, of whole numbers if wanted; ask for nonnegative "
+                "tables, or give totals by single values."
+            )
         raise ReleaseError(
             f"The attribute {name!r} is in tables at several levels, of which only nonnegative "
             "tables are made, of whole numbers if wanted; ask for nonnegative ones, or plan with "
@@ -350,6 +359,28 @@ def _counts_at_levels(
     if rounded:
         counts.whole(())  # here, once: threads that write tables would each begin with it
     return counts
+
+
+def _known_tables(estimates: Estimates) -> list[KnownTable]:
+    """The publicly known counts of estimates that are told by groups."""
+    names = estimates.domain.names
+    return [
+        KnownTable(table, np.rint(estimates.marginal([names[index] for index in table])))
+        for table in estimates.known_marginals
+    ]
+
+
+def why_not_smooth(estimates: Estimates) -> str:
+    """Why no smooth tables can be made of these; "" if they can."""
+    if len(estimates.known) > 1 and estimates.domain.impossible:
+        tables = TableMap(estimates.contributions, estimates.domain.sizes, estimates.strategies)
+        if impossible_cells(tables, estimates.domain.structural_zeros):
+            return (
+                "Tables that meet known totals are not made smooth where the codebook has "
+                "impossible combinations, as no model-based errors have been worked out for both "
+                "together; take nonnegative tables, or leave the known totals out."
+            )
+    return ""
 
 
 def _estimated(
@@ -370,13 +401,8 @@ def _estimated(
         return projection, None
     if method is None:
         return None, None
-    if len(estimates.known) > 1 and estimates.domain.impossible:
-        tables = TableMap(estimates.contributions, estimates.domain.sizes, estimates.strategies)
-        if impossible_cells(tables, estimates.domain.structural_zeros):
-            raise ReleaseError(
-                "Tables with known totals are not made smooth where combinations are impossible, "
-                "as no model-based errors have been worked out for them; take nonnegative tables."
-            )
+    if reason := why_not_smooth(estimates):
+        raise ReleaseError(reason)
     smooth_tables = smooth(estimates, on_progress=part_of_progress(on_progress, 0.0, 0.5))
     # Here, where it is done once: threads that write tables would each begin with it.
     smooth_tables.rehearse_errors(part_of_progress(on_progress, 0.5, 1.0))

@@ -29,7 +29,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     query_attributes,
 )
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.planning.pilot import n_pilot_residuals
+from rpexplore.planning.table_plan import n_pilot_residuals
 from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate, PartReader
@@ -93,6 +93,8 @@ class Estimates(PartReader):
                    the numbers of blocks in place of these
     known          the subsets whose contributions are publicly known from elsewhere, and all of
                    their own subsets (`known_totals`); the variances of these stand for 0
+    known_marginals
+                   where there are trees, the largest of the tables that are publicly known
 
     Raises `ReleaseError` if a residual of a table is missing, has no positive variance or not the
     domain's shape, or if nothing was measured at all.
@@ -112,6 +114,7 @@ class Estimates(PartReader):
     known: frozenset[AttributeIndices] = frozenset()
     trees: tuple[LevelTree, ...] = ()
     blocks: Mapping[int, Block] = field(default_factory=dict)
+    known_marginals: tuple[AttributeIndices, ...] = ()
 
     def __post_init__(self) -> None:
         tables = tuple(sorted(set(self.tables), key=lambda table: (len(table), table)))
@@ -302,8 +305,8 @@ class Estimates(PartReader):
     @cached_property
     def known_tables(self) -> Sequence[tuple[str, ...]]:
         """The attributes of the publicly known totals that no other of them contains."""
-        names = self.domain.names
-        largest = [one for one in self.known if not any(set(one) < set(two) for two in self.known)]
+        names, known = self.domain.names, self.known_marginals or self.known
+        largest = [one for one in known if not any(set(one) < set(two) for two in known)]
         return [tuple(names[index] for index in one) for one in sorted(largest)]
 
     def shape_of(self, subset: AttributeIndices) -> tuple[int, ...]:
@@ -332,7 +335,7 @@ class Estimates(PartReader):
 
     def is_known(self, attributes: AttributeSet) -> bool:
         """Whether the counts by these attributes are publicly known."""
-        return _several(self.domain, self.domain.positions(attributes)) in self.known
+        return self.known.issuperset(self.residuals_of(self.domain.positions(attributes)))
 
     @property
     def spent(self) -> Spent:

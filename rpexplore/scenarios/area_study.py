@@ -193,6 +193,20 @@ class AreaStudy:
         """With the tables of one of `PRESETS`; raises `WorkloadError` if it does not fit."""
         return replace(self, tables=PRESETS[preset](self.book))
 
+    def with_workload(self, workload: AreaWorkload) -> "AreaStudy":
+        """With the tables of each level of a workload, and what levels its attributes have.
+
+        workload: for the same areas; all areas of a level have the same tables
+        """
+        of_levels = map(workload.tree.level_slice, range(len(self.levels)))
+        kinds = [int(workload.kinds[own.start]) for own in of_levels]
+        tables = {
+            level: workload.workloads[kind]
+            for level, kind in zip(self.levels, kinds, strict=True)
+            if kind >= 0
+        }
+        return replace(self, domain=workload.domain.of_records, tables=tables)
+
     def with_weights(self, weights: Mapping[tuple[str, Table], float | None]) -> "AreaStudy":
         """With other weights of tables, by level and table; None or 0: not asked for there.
 
@@ -393,7 +407,10 @@ def study_from_json(content: Any, read: ReadTreeFile) -> AreaStudy:
     sizes = indices(levels["areas"], MAX_AREAS + 1, "number of areas of a level")
     domain = Domain.from_schema(content["domain"])
     rows = columns(content, "workloads", ("tables",))["tables"]
-    workloads = [tables_from_json(tables, domain) for tables in lists(rows, "workload")]
+    known = domain.with_levels
+    workloads = [tables_from_json(tables, known) for tables in lists(rows, "workload")]
+    if not any(tables.uses_levels for tables in workloads):
+        workloads = [tables_from_json(tables, domain) for tables in lists(rows, "workload")]
     used = [number for number in levels["workload"] if number is not None]
     indices_by_first_use(used, len(workloads), "workload")
     if not used or len(set(names)) < len(names):

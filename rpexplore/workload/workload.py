@@ -287,7 +287,12 @@ class Workload:
 
         Tables are then marginals of one domain, in each of which all cells are alike.
         """
-        return not self.has_levels and all(basis.is_identity for _, basis in self.attribute_bases)
+        return not self.has_levels and self.has_values_alone
+
+    @property
+    def has_values_alone(self) -> bool:
+        """Whether all attributes have their single values, or the groups of a level: no sums."""
+        return all(basis.is_identity for _, basis in self.attribute_bases)
 
     @property
     def uses_levels(self) -> bool:

@@ -199,6 +199,29 @@ def test_a_rule_about_a_table_that_cannot_be_forecast_is_refused():
     assert np.isnan(each.workload.targets).tolist() == [False, True]
 
 
+def test_a_budget_as_epsilon_is_enough_where_rho_alone_proves_it():
+    """Of a rest that is planned behind a pilot: at the budget of one plan it misses the rule."""
+    ruled = RuleTargets(TABLES, RULES[:1], public=PUBLIC)
+    optimum, budget = (
+        planner.optimum(TABLES, loss=rp.SumOfVariances()),
+        rp.Budget(epsilon=1, delta="1e-6"),
+    )
+    by_noise, by_rho = (
+        budget_with_objective(ruled, optimum, budget, by_rho=alone) for alone in (False, True)
+    )
+    assert by_noise is not None
+    assert by_rho is not None
+    for enough, n_meeting in ((by_rho, len(TABLES)), (by_noise, len(TABLES) - 1)):
+        planned = rp.plan(
+            TABLES,
+            loss=rp.SumOfVariances(),
+            budget=rp.Budget(epsilon=enough.budget.stated_epsilon, delta="1e-6"),
+            pilot="2%",
+            then=rp.RestObjective(),
+        )
+        assert rp.Forecast(planned, public=PUBLIC, require=RULES[:1]).n_meeting() == n_meeting
+
+
 def test_a_survey_s_own_error_takes_its_part_of_the_rule():
     """σ² + d (1 − f) c (1 − c/n) ≤ (CV c)², with the least count c of the share."""
     design = SurveyDesign(0.3, sampling_fraction=0.2)

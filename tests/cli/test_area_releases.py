@@ -177,7 +177,7 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     released.done("release", "other.json", "records.csv", "--out", "tables")
     other = ("postprocess", "tables", *both, "--known-totals", "totals.csv", "--out", "more")
     refused = released.refused(*other)
-    assert "'state' of totals.csv is no attribute of the tables" in refused
+    assert "The column 'state' is no attribute of the tables" in refused
     assert "Totals of areas go with --in-areas or --best-guesses" in refused
     assert "more" not in released.files()
 
@@ -228,6 +228,19 @@ def test_areas_that_are_stated_to_be_empty_are_0_everywhere(run):
     assert "Nothing was charged" in refusal.stderr
 
 
+def test_codebooks_beside_areas_are_read_like_all_others(run):
+    Path("areas.csv").write_text("state,town\nN,1\nS,1\n", "utf-8")
+    Path("people.csv").write_text("state,town,sex,job\nN,1,F,a\nS,1,M,b\n", "utf-8")
+    Path("fields.json").write_text('{"fields": [{"name": "job"}, {"name": "sex"}]}', "utf-8")
+    values = ("--public-values", "job=people.csv", "--public-values", "sex=people.csv")
+    run.done("schema", "fields.json", *values, "--areas", "areas.csv", "--out", "full.json")
+    assert [one.labels() for one in rp.Domain.load("full.json")] == [["a", "b"], ["F", "M"]]
+    Path("german.csv").write_bytes("Merkmal;Code\nGröße;F\nGröße;M\n".encode("cp1252"))
+    options = ("--map", "attribute=Merkmal,code=Code", "--encoding", "windows-1252")
+    run.done("schema", "german.csv", *options, "--areas", "areas.csv", "--out", "g.json")
+    assert rp.Domain.load("g.json").names == ("Größe",)
+
+
 def test_a_plan_for_areas_has_a_report(released):
     counts = ("--expected-count", "90")
     made = released.json("show", "plan.json", *counts)["forecast_in_areas"]
@@ -261,7 +274,7 @@ def test_a_plan_for_areas_has_a_report(released):
 
 def test_what_is_not_for_areas_says_what_is(released):
     for words, remedy in (
-        (("answer", "out", "sex=F", "town=1"), "give --area CODE for one area"),
+        (("answer", "out", "sex=F", "town=1"), "give --area 1 for one area"),
         (
             ("answer", "out", "--area", "N", "--areas", "lists.csv"),
             "--level LEVEL for all of a level",

@@ -116,7 +116,7 @@ def test_changes_of_tables_in_areas_are_suggested_and_applied(tmp_path, monkeypa
     (tmp_path / "areas.csv").write_text("county,town\nA,1\nA,2\nB,3\n")
     (tmp_path / "codebook.csv").write_text("attribute,value\nsex,f\nsex,m\nage,y\nage,o\n")
     program = Program(tmp_path)
-    asked = ("--areas", "areas.csv", "--table", "town,sex,age", "--rho", "0.003")
+    asked = ("--areas", "areas.csv", "--table", "town,sex,age", "--rho", "0.0003")
     program.done("plan", "codebook.csv", *asked, "--out", "plan.json")
     suggest = ("suggest", "plan.json", "--expected-count", "900", "--table", "town,sex,age")
     (table,) = program.json(*suggest)["tables"]

@@ -46,7 +46,7 @@ def labelled(path: Path, domain: rp.Domain) -> pd.DataFrame:
     for attribute in domain:
         codes = frame[attribute.name]
         known = {
-            code: " ".join(text.split()) or (f"{code:g}" if isinstance(code, float) else code)
+            code: " ".join(text.split()) or (code if isinstance(code, str) else f"{code:g}")
             for code, text in labels[attribute.name].items()
         }
         repeated = [text for text in known.values() if [*known.values()].count(text) > 1]

@@ -330,3 +330,12 @@ def test_a_sheet_of_records_is_not_read_beyond_its_first_rows():
     draft = codebook_of_sheets(content, "c.xlsx")
     assert draft.domain.sizes.tolist() == [5000]
     assert draft.remarks == ("Sheets that hold no codebook were passed over: 'Records'.",)
+
+
+def test_a_range_of_whole_numbers_may_have_a_dash_and_is_no_single_band():
+    of_type = Domain.parse("name;type;values\nage;integer;0-9\n", "codebook.csv")
+    assert of_type["age"].values == rp.Integers(0, 9)
+    bands = Domain.parse("name;values\nage;0-9, 10-19\n", "codebook.csv")
+    assert bands["age"].labels() == ["0-9", "10-19"]
+    with pytest.raises(DomainError, match=r"line 2: .* write 0\.\.9 for the numbers"):
+        Domain.parse("name;values\nage;0–9\n", "codebook.csv")

@@ -179,10 +179,12 @@ def test_released_areas_are_on_maps_in_sums_and_processed(app, tmp_path):
     assert "must be a name, a colon" in plain(session.texts("error"))
     session.text_area(key="lists of areas").input("").run()
     session.radio(key="how whole counts are made").set_value(False).run()
+    session.radio(key="round whole counts").set_value(5).run()
     session.press("Make whole counts")
     made(session)
     assert "Whole counts of areas" in plain(session.texts("warning"))
     whole = AreaCounts.load(f"{output}-whole").table("region")
+    assert (whole["value"] % 5 == 0).all()
     session.press("all ›")  # the way goes on where it was
     shown = session.selectbox(key="areas shown within 0")
     shown.select("2 areas of the level region, side by side").run()

@@ -16,7 +16,7 @@ def test_grid_edits_reach_the_scenario(app, small):
     domain = session.scenario.domain
     assert domain["years"].values == Integers(0, 49)
     assert domain["sex"].values == Categories(("F", "M", "X"))
-    assert domain["region"].values == Bins((0, 1, 2, 3, 4, 5))
+    assert domain["region"].values == Bins((0, 1, 2, 3, 4, 5), are_whole=True)
     assert session.scenario.request.settings == (TableSetting(("years", "sex"), 2.0),)
     assert not session.error
     assert session.data_editor[0].value["size"].tolist() == [50, 3, 5]

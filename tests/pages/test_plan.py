@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import time
 from fractions import Fraction
 
 import pytest
@@ -14,13 +15,16 @@ from rpexplore.analysis.ranges import Range
 from rpexplore.analysis.suggestions import suggestions
 from rpexplore.analysis.typical_counts import typical_counts
 from rpexplore.common.text import describe_share, rounded
+from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTables
 from rpexplore.planning.pilot import with_pilot
+from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.workload_changes import for_smooth_tables
 from rpexplore.workload.query_definitions import stated_from_text
 from rpexplore.workload.rules import parse_rule
 from tests.pages.conftest import plain
+from tests.support.processor_time import PATIENCE
 
 
 def test_the_plan_is_there_at_once(app):
@@ -320,3 +324,26 @@ def test_a_pilot_is_chosen_by_a_switch_and_is_in_the_plan(app):
     planned = session.test.session_state[name][1].part("tables")
     assert float(planned.pilot_share) == pytest.approx(0.05, rel=0.01)
     assert (planned.mean_variances == before).all()
+
+
+def test_a_proposal_for_a_table_in_areas_changes_its_level_alone(app, small):
+    codes = [(county, town) for county in "NS" for town in "123"]
+    tree = rp.AreaTree.from_columns(
+        {"county": [one for one, _ in codes], "town": [two for _, two in codes]}
+    )
+    ages = rp.Attribute("age", rp.Integers(0, 39))
+    book = AreaCodebook("home", tree, rp.Domain((ages,)))
+    study = AreaStudy.of("areas.json", book)
+    scenario = small.replaced(areas=study, asks_for_tables=False)
+    session = app("plan", scenario.replaced(expected=ExpectedCounts.of_total(2000)))
+    deadline = time.monotonic() + PATIENCE
+    while not any(one.key == "apply 0" for one in session.button):
+        assert time.monotonic() < deadline
+        session.run()
+    assert session.selectbox(key="table in areas").value == "town: age"
+    session.button(key="apply 0").click().run()
+    assert not session.error
+    tables = session.scenario.areas.tables
+    assert ("age",) not in tables["town"].tables
+    assert ("age",) in tables["county"].tables
+    assert session.scenario.areas.workload.n_tables == study.workload.n_tables

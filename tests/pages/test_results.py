@@ -282,11 +282,24 @@ def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monke
     session.selectbox(key="publish language").set_value("de").run()
     with zipfile.ZipFile(io.BytesIO(files["all-html-de.zip"]())) as archive:
         assert "Zufallsrauschen" in archive.read("tables.html").decode()
+    session.text_input(key="publish records").set_value("Kinder").run()
+    with zipfile.ZipFile(io.BytesIO(files["all-html-de.zip"]())) as archive:
+        assert "Kinder insgesamt" in archive.read("tables.html").decode()
     session.number_input(key="publish fewer than").set_value(1).run()
     assert "must be a whole number of 2 or more" in plain(session.texts("error"))
     session.number_input(key="publish fewer than").set_value(100000).run()
     with zipfile.ZipFile(io.BytesIO(files["all-html-de.zip"]())) as archive:
         assert "weniger als 100.000" in archive.read("tables.html").decode()
+    session.multiselect(key="publish formats").set_value(["px"]).run()
+    session.text_input(key="publish records").set_value("Haushalte")
+    session.text_input(key="publish period").set_value("2026").run()
+    session.selectbox(key="publish shares").set_value("row").run()
+    assert not [one for one in session.number_input if one.key == "publish fewer than"]
+    assert "age" in session.selectbox(key="publish time").options
+    with zipfile.ZipFile(io.BytesIO(files["all-px-de.zip"]())) as archive:
+        px = archive.read("px/0004_age_sex.px").decode("utf-8-sig")
+    assert "Anteil" in px
+    assert "Haushalte" in px
 
 
 def test_a_crosstab_has_totals_shares_and_what_is_publishable(app, released):
@@ -573,6 +586,7 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
     combined = load_combined(tmp_path / "source-combined")
     assert session.success, plain(session.texts("error"))
     assert combined.label in plain(session.texts("caption")).lower()
+    assert not session.exception  # of the crosstab, which is shown at first
     look(session, ["age", "sex"])
     shown = session.dataframe[0].value
     assert shown["value"].tolist() == combined.table(["age", "sex"])["value"].tolist()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.result_schema import PLANNED_ANEW, RELEASED, Schema
 from rpexplore.errors import ApprovalError, ReleaseError
 from rpexplore.estimation.table_map import MeasuredResiduals
 from rpexplore.planning.mechanism.reconstruction import contribution
@@ -84,6 +85,10 @@ def test_the_rest_is_measured_by_the_plan_that_is_made_of_the_pilot(data, output
     assert np.allclose(sex["standard_error"], np.sqrt(tables.mean_variances[1]))
     said = (output / "README.md").read_text()
     assert f"by the pilot of the plan with the SHA-256 {FIRST.sha256[:12]}" in said
+    for folder, meaning in ((output, PLANNED_ANEW), (pilot.folder, RELEASED)):
+        part = Release.load(folder).part("tables")
+        columns = Schema.of(part.cells(part.workload.tables.index(("sex",))).schema).columns
+        assert [one.meaning for one in columns if one.role == "value"] == [meaning[0].meaning]
 
 
 def test_without_noise_tables_are_the_counts(data, output, monkeypatch):

@@ -132,7 +132,7 @@ def test_the_numbers_are_those_of_the_plan():
 
 def test_missed_targets_come_with_a_sufficient_budget():
     scenario = SCENARIOS["targets"]
-    plan = plan_of("up to")
+    plan = plan_of("targets")
     text = page_of("targets").text
     met = int(np.sum(plan.standard_errors <= plan.workload.targets))
     assert f"{met} of {len(plan.workload)} targets are met." in text

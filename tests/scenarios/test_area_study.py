@@ -1,12 +1,16 @@
 """What is asked for areas: presets, and the grids that change them."""
 
+import json
 import runpy
 from dataclasses import replace
 
 import pytest
 
 import rpexplore as rp
+from rpexplore.analysis.area_suggestions import changed_areas
 from rpexplore.analysis.workload_grid import describe_grid, level_grid, study_from_grid
+from rpexplore.domain.area_codebook import AreaCodebook
+from rpexplore.domain.levels import Level
 from rpexplore.errors import WorkloadError
 from rpexplore.reports.again import areas_again
 from rpexplore.reports.script import python_script
@@ -20,6 +24,7 @@ from rpexplore.scenarios.area_study import (
     usual_tables,
 )
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_changes import TableChange
 
 TREE = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
 SIZES = {"race": 7, "hispanic": 2, "voting_age": 2}
@@ -132,3 +137,18 @@ def test_known_totals_are_kept_as_they_were_given_and_no_longer_ones_than_a_proj
     assert "totals" not in study_to_json(study())
     with pytest.raises(WorkloadError, match="leave out other columns"):
         replace(study(), totals="x" * (MOST_TOTALS + 1))
+
+
+def test_tables_at_a_new_level_are_found_again_in_a_file():
+    tree = rp.AreaTree.from_columns({"county": list("NNSS"), "town": list("1212")})
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
+    begun = AreaStudy.of("areas.json", AreaCodebook("home", tree, domain))
+    bands = Level("bands of 5", tuple(str(age // 5) for age in range(10)))
+    table = ("age", "sex")
+    change = TableChange("bands", "", table, ("age@bands of 5", "sex"), levels=(("age", bands),))
+    after = changed_areas(begun.workload, 2, change, onto=2)
+    changed = begun.with_workload(after)
+    assert table in changed.tables["county"].tables
+    assert ("sex", "age@bands of 5") in changed.tables["town"].tables
+    again = study_from_json(json.loads(json.dumps(study_to_json(changed))), lambda _: tree)
+    assert again == changed

@@ -128,9 +128,11 @@ def _range(low: str, high: str) -> str:
 
 
 def _since(now: Answer, before: Answer | None) -> str:
-    if before is None or now.plan.budget == before.plan.budget:
+    if before is None:
         return "since the last change"
-    return f"since {stated_text(before.plan.budget)}"
+    # The same (ε, δ) is another ρ with a rest that is planned behind a pilot.
+    then, present = stated_text(before.plan.budget), stated_text(now.plan.budget)
+    return "since the last change" if then == present else f"since {then}"
 
 
 # ---- The rule on the Plan page: a field, the budget at which all tables meet it, a plan for it.
@@ -174,13 +176,15 @@ def budget_for_rule(made: Forecast) -> None:
         return
     budget, remark = part_budget("tables"), ruled.reason
     enough = surely = None
+    by_rho = bool(current().then)
     try:
-        enough = budget_with_objective(ruled, solution, budget)
-        surely = budget_with_objective(ruled, solution, budget, SURELY)
+        enough = budget_with_objective(ruled, solution, budget, by_rho=by_rho)
+        surely = budget_with_objective(ruled, solution, budget, SURELY, by_rho=by_rho)
     except BudgetError as error:
         remark = str(error)
     if enough is not None:
         remark = f"surely {'at none' if surely is None else f'from {_text_of_whole(surely)}'}"
+        remark = f"Each by the median of the forecast; {remark}"
     st.metric(label, "–" if enough is None else _text_of_whole(enough), help=meaning("Rule"))
     st.caption(escaped(remark) or "With this objective each budget has a plan of its own.")
     if ruled.reason:
@@ -233,7 +237,7 @@ def _plan_for_rule(ruled: RuleTargets) -> None:
         return
     del st.session_state[_WANTED]
     try:
-        smallest = smallest_budget(solved, budget)
+        smallest = smallest_budget(solved, budget, by_rho=bool(current().then))
     except BudgetError as error:
         st.caption(escaped(str(error)))
         return

@@ -138,7 +138,7 @@ def pilot_input() -> None:
     Beside it, its share of the budget, and whether the rest is planned from its figures.
     """
     scenario = current()
-    if "tables" not in scenario.kinds or not (scenario.pilot or scenario.workload.is_marginals):
+    if "tables" not in scenario.kinds or not (scenario.pilot or scenario.workload.has_values_alone):
         return
     st.toggle(
         "Measure one-way tables first (pilot)",

@@ -19,12 +19,14 @@ from pages.components.shared.session import (
     show_messages,
 )
 from pages.components.shared.solutions import budget_of_whole
-from rpexplore.analysis.area_forecast import levels_for_reading
+from rpexplore.analysis.area_forecast import AreaForecast, levels_for_reading
+from rpexplore.analysis.area_suggestions import area_suggestions
 from rpexplore.analysis.explanation import describe_former, explanation
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.good_tables import Mark, marks, marks_of_items, matrix_of, worst_first
+from rpexplore.analysis.proposals import AreaProposal, Proposal, TableSuggestions
 from rpexplore.analysis.ranges import range_columns
-from rpexplore.analysis.suggestions import Proposal, suggestions
+from rpexplore.analysis.suggestions import suggestions
 from rpexplore.analysis.typical_counts import TypicalCounts, typical_counts
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.figures.chart import columns_of
@@ -36,7 +38,7 @@ from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_changes import changed_by
 from rpexplore.workload.rules import PEOPLE
-from rpexplore.workload.table_text import title_of
+from rpexplore.workload.table_text import title, title_of
 
 # ---- Which tables are good enough: one number of attributes, or another part of the plan.
 
@@ -89,6 +91,7 @@ def _of_part(part: PartPlan) -> None:
         if in_areas is not None:
             shown = kept(levels_for_reading, in_areas)
             show_forecast(in_areas, shown, "Forecast of areas by level")
+            suggested_in_areas(in_areas)
         where = {"part": "areas", "areas": "Map"}
         st.page_link("pages/workload.py", label="Areas on a map", query_params=where)
 
@@ -237,25 +240,49 @@ def suggested(planned: TablePlan, table: int, made: Forecast | None) -> None:
     if found.people.low >= share:
         st.caption("The table meets the rule already.")
         return
+    _proposals(found, share)
+
+
+def suggested_in_areas(made: AreaForecast) -> None:
+    """The proposals for a table on a level of areas, chosen from those that miss the rule."""
+    show_messages(_SUGGESTIONS)
+    scenario, missing = current(), made.missing
+    if not missing or scenario.planned_areas is not scenario.areas:  # weighted: in files only
+        return
+    st.markdown(f"**{IMPROVE}**")
+    names = [f"{level}: {title(table)}" for level, table in missing]
+    chosen = st.selectbox("A table that misses the rule", names, key="table in areas")
+    table = missing[names.index(chosen)]
+    suggested = worked_out(area_suggestions, made, (table,), 1)
+    if suggested is not None:
+        _proposals(suggested[0], made.share)
+
+
+def _proposals(found: TableSuggestions, share: float) -> None:
+    """What is wanted of a table, and its proposals, each with a button that applies it."""
     st.caption(
-        f"Wanted: {describe_share(share)} of {escaped(made.whom)} in good cells. At the same "
+        f"Wanted: {describe_share(share)} of {escaped(found.whom)} in good cells. At the same "
         "budget, unless a larger one is named."
     )
     for number, proposal in enumerate(found.proposals):
         text, button = st.columns([5, 1], vertical_alignment="center")
-        text.markdown(escaped(proposal.text(made.whom)))
+        text.markdown(escaped(proposal.text(found.whom)))
         button.button("Apply", key=f"apply {number}", on_click=_apply_proposal, args=(proposal,))
 
 
 def _apply_proposal(proposal: Proposal) -> None:
-    wanted = proposal.change
+    wanted, areas = proposal.change, current().areas
+    in_areas = proposal.areas if isinstance(proposal, AreaProposal) else None
 
     def changed() -> Scenario:
-        if wanted.budget is None:
+        if wanted.budget is not None:
+            part = "tables" if in_areas is None else "areas"
+            return changed_by(
+                current(), replace(wanted, budget=budget_of_whole(part, wanted.budget))
+            )
+        if in_areas is None or areas is None:
             return changed_by(current(), wanted)
-        return changed_by(
-            current(), replace(wanted, budget=budget_of_whole("tables", wanted.budget))
-        )
+        return current().replaced(areas=areas.with_workload(in_areas))
 
     if change(_SUGGESTIONS, changed):
         say(_SUGGESTIONS, "success", f"Applied: {wanted.text}. Undo takes it back.")

@@ -85,7 +85,8 @@ def _cost_to_others(planned: TablePlan) -> None:
 def _smallest_budget(solution: Optimum, targets: int) -> None:
     """The smallest budget that meets all targets with the current objective."""
     budget = part_budget("tables")
-    enough = attempt(lambda: smallest_budget(solution, budget), show=st.info)
+    by_rho = bool(current().then)
+    enough = attempt(lambda: smallest_budget(solution, budget, by_rho=by_rho), show=st.info)
     if enough is None:
         return
     left, right = st.columns([3, 2], vertical_alignment="center")

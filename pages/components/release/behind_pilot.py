@@ -68,7 +68,7 @@ def behind_pilot(release: Release, inputs: ReleaseInputs, waiting: Plan, project
         following, drawn = (None, None) if rest is None else (rest.plan, rest.found.counts)
         if rest is not None:
             st.subheader("The plan of the rest")
-            st.markdown(f"{escaped(rest.found.text)} {escaped(rest.errors_text)}")
+            st.markdown(escaped(rest.text))
     if is_accepted:
         st.subheader("The plan of the rest")
         st.markdown("It was accepted before, and the run goes on with it.")
@@ -79,6 +79,9 @@ def behind_pilot(release: Release, inputs: ReleaseInputs, waiting: Plan, project
         made = kept(forecast_of_scenario, following.part("tables"), drawn, scenario)
         shown = range_columns(kept(made.by_order), "attributes", "meeting")
         show_forecast(made, shown, "Forecast from the pilot")
+        if tables.then is not None:
+            before = kept(forecast_of_scenario, tables, drawn, scenario, slot="first")
+            st.caption(f"With the weights of the first plan: {escaped(before.describe())}")
     with st.container(horizontal=True):
         st.button(
             way_on,

@@ -8,7 +8,13 @@ import streamlit as st
 
 from pages.components.results.browser import browse_table
 from pages.components.results.files import table_downloads
-from pages.components.results.postprocess import POSTPROCESSING, section, work_button
+from pages.components.results.postprocess import (
+    BASES,
+    POSTPROCESSING,
+    rounding_choice,
+    section,
+    work_button,
+)
 from pages.components.shared.area_walk import look_into, looked_into, way_down, way_up
 from pages.components.shared.background import follow_begun, worked_out
 from pages.components.shared.charts import listing
@@ -67,7 +73,7 @@ def browse_areas(results: AreaResults, sampling: Sampling | None) -> Publication
     )
     noun = current().record_noun if is_of_scenario else "records"
     attributes = (*([tables.axis] if tables.axis else []), *table)
-    publication = browse_table(tables, attributes, noun, sampling)
+    publication = browse_table(tables, attributes, noun, sampling, results.named)
     with st.expander("All areas of a level at once"):
         st.caption("Tables are Parquet files, of each level in a folder of its own; in Python:")
         st.code(tables.reading_lines(*table), language="python", wrap_lines=True)
@@ -243,6 +249,7 @@ def _whole_counts(results: AreaResults, field: str) -> None:
         "was measured is noise, and have model-based errors. The nearest whole counts use the "
         "counts of each area alone, and no error of them is known.",
     )
+    base = 1 if guessed else rounding_choice([1, *BASES], "round whole counts")
     file = st.file_uploader(
         "Totals that are publicly known, to be met (optional)",
         type=_FILES,
@@ -258,8 +265,12 @@ def _whole_counts(results: AreaResults, field: str) -> None:
         totals |= known
 
     def work(on_progress: Progress, output: Path) -> None:
-        make = area_guesses if guessed else whole_area_counts
-        make(results.release, output, totals=totals, on_progress=on_progress)
+        if guessed:
+            area_guesses(results.release, output, totals=totals, on_progress=on_progress)
+        else:
+            whole_area_counts(
+                results.release, output, totals=totals, base=base, on_progress=on_progress
+            )
 
     name = "best guesses" if guessed else "whole counts"
     proposed = Path(f"{results.named}-{'guesses' if guessed else 'whole'}")

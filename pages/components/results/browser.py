@@ -1,6 +1,7 @@
 """The results browser: tables in several views, subtotals, answers, publishable cells."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -67,7 +68,7 @@ def browse(
     as of `browse_table`
     """
     attributes = _attributes(results, folder.absolute())
-    return attributes, browse_table(results, attributes, record_noun, sampling)
+    return attributes, browse_table(results, attributes, record_noun, sampling, folder)
 
 
 def browse_table(
@@ -75,10 +76,12 @@ def browse_table(
     attributes: tuple[str, ...],
     record_noun: str,
     sampling: Sampling | None,
+    folder: Path,
 ) -> Publication:
     """The table with these attributes in one of several views, and its subtotals.
 
-    sampling: the error that the forecast of their plan counts beside the noise
+    sampling: the error that the forecast of their plan counts beside the noise; folder: where the
+    results are
     """
     views = [name for name in VIEWS if name != "Map" or isinstance(results, AreaTables)]
     if st.session_state.get("results view") not in views:
@@ -98,6 +101,8 @@ def browse_table(
         st.info(f"There is no {what} table with {exactly}.{others}")
         return publication
     least, draw, name = VIEWS[view]
+    if view == "Crosstab":  # of which the workbook says where it comes from
+        draw = partial(draw, folder=folder)
     try:
         if len(attributes) < least:
             needed = "an attribute" if least == 1 else "two attributes"

@@ -25,9 +25,14 @@ _STYLE = f"""<style>{CSS}
 
 
 def crosstab_view(
-    results: ShownTables, attributes: tuple[str, ...], record_noun: str, publication: Publication
+    results: ShownTables,
+    attributes: tuple[str, ...],
+    record_noun: str,
+    publication: Publication,
+    *,
+    folder: Path,
 ) -> None:
-    """The table with its totals, as it can be published."""
+    """The table with its totals, as it can be published. folder: where the results are"""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         axes = _axes(results, attributes)
         fixed: dict[str, int] = {}
@@ -52,7 +57,6 @@ def crosstab_view(
     show(shown, publication, caption, remark)
     released = kept(results.table, attributes)
     file = publication.file_of(named(results, attributes))
-    folder = results.results.named if isinstance(results, AreaTables) else results.named
     with st.container(horizontal=True):
         table_downloads(publication.table(released), file)
         heading = f"{caption}. {remark}".strip(" .")

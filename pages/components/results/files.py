@@ -1,6 +1,6 @@
 """The results as files: tables, an Excel workbook, formats of others, code that reads them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +96,15 @@ def shown_download(
 
 
 MOST_IN_ZIP = 1_000_000  # cells: some seconds of work
+_SHARES = {
+    "": "None: counts alone",
+    "row": "Of the row of the crosstab",
+    "column": "Of the column of the crosstab",
+    "total": "Of all",
+}
 # The workbook has a button of its own.
 _OFFERED = [name for name in FORMATS if name != "excel"]
+_PEOPLE = {"de": "Personen", "fr": "personnes", "es": "personas"}  # examples to be typed
 
 
 def publishing(results: AnyResults, folder: Path) -> None:
@@ -120,6 +127,7 @@ def publishing(results: AnyResults, folder: Path) -> None:
             default=[DEFAULT],
             format_func=lambda name: FORMATS[name].title,
             key="publish formats",
+            persist_state="session",
         )
         # What is not translated is offered in English alone.
         is_translated = all(FORMATS[name].said_in for name in formats)
@@ -128,48 +136,79 @@ def publishing(results: AnyResults, folder: Path) -> None:
             list(LANGUAGES) if is_translated else [ENGLISH.code],
             format_func=LANGUAGES.__getitem__,
             key="publish language" if is_translated else "publish in English",
+            persist_state="session",
             help="The page for readers, crosstabs for Excel, PX, SDMX, JSON-stat, CSVW and the "
             "quality report are in other languages as well; names and labels of the codebook stay "
             "as they are.",
         )
-        fewer_than = st.number_input(
-            "Print counts below this as “fewer than …”",
-            min_value=0,
-            value=0,
-            key="publish fewer than",
-            help="0 prints all counts. A way of presentation that protects nobody: the noise does. "
-            "In files of data the figures of these cells are empty, and flagged. Sums, means and "
-            "weighted counts stay as they are.",
+        shares = st.selectbox(
+            "Shares in per cent",
+            _SHARES,
+            format_func=_SHARES.__getitem__,
+            key="publish shares",
+            persist_state="session",
+            help="Beside each figure its share, with its standard error; crosstabs show these in "
+            "place of counts.",
         )
-        chosen = Language(language)
-        if attempt(lambda: Export(folder, language=chosen, fewer_than=fewer_than)) is None:
+        fewer_than = 0
+        if not shares:
+            fewer_than = st.number_input(
+                "Print counts below this as “fewer than …”",
+                min_value=0,
+                value=0,
+                key="publish fewer than",
+                persist_state="session",
+                help="0 prints all counts. A way of presentation that protects nobody: the noise "
+                "does. In files of data the figures of these cells are empty, and flagged. Sums, "
+                "means and weighted counts stay as they are.",
+            )
+        asked = {"shares": shares, "language": Language(language), "fewer_than": fewer_than}
+        export = attempt(lambda: Export(folder, **asked))
+        if export is None:
             return
-        imprint = _imprint(folder, formats)
+        imprint = _imprint(folder, formats, export.attributes, asked["language"])
         if imprint is not None and formats:
             parts = [*formats, *([language] if language != ENGLISH.code else [])]
-            given = folder, formats, imprint, language, fewer_than
+            given = folder, formats, imprint, shares, language, fewer_than
             download(
                 f"{folder.name}-{'-'.join(parts)}.zip",
                 lambda: in_other_process(published_zip, *given),
             )
 
 
-def _imprint(folder: Path, formats: Collection[str]) -> Imprint | None:
+def _imprint(
+    folder: Path, formats: Collection[str], attributes: Sequence[str], language: Language
+) -> Imprint | None:
     """What is filled in; None, and the page says why, if it cannot be."""
     fields = {
         "title": ("Title", folder.name),
         "publisher": ("Publisher", "who publishes the tables"),
+        "records": ("Records are", "persons; as in the plan"),
         "license": ("Web address of the licence", "https://creativecommons.org/licenses/by/4.0/"),
     }
     if "sdmx" in formats:
         fields["agency"] = ("SDMX agency", "ESTAT")
     if {"sdmx", "px"} & set(formats):
         fields["period"] = ("Period of the records", "2026, 2026-Q1, 2026-03")
+    if not language.is_english:
+        fields["records"] = ("What the records are, in that language", _PEOPLE[language.code])
     filled = {}
     for name, column in zip(fields, st.columns(len(fields)), strict=True):
         title, example = fields[name]
-        typed = column.text_input(title, key=f"publish {name}", placeholder=example)
+        # Title and period are those of one publication.
+        kept_on = None if name in ("title", "period") else "session"
+        typed = column.text_input(
+            title, key=f"publish {name}", placeholder=example, persist_state=kept_on
+        )
         filled[name] = typed.strip()
+    if {"sdmx", "px", "jsonstat"} & set(formats):
+        filled["time"] = st.selectbox(
+            "Attribute of time",
+            ["", *attributes],
+            format_func=lambda name: name or "None: all figures are of one period",
+            key="publish time",
+            help="The attribute whose values are periods, such as 2026 or 2026-Q1.",
+        )
     try:
         return Imprint(**filled)
     except RpexploreError as error:

@@ -49,7 +49,8 @@ def draw() -> None:
     """The page."""
     finish(POSTPROCESSING)
     explained_title("Results")
-    show_messages(HERE)
+    with st.container():  # there without a message too: what is below stays open when it goes
+        show_messages(HERE)
     shown = results_source()
     if shown is not None:
         reading_choice(shown)

@@ -1,6 +1,6 @@
 """Post-processing, each an explicit choice with its label; shrinkage; adaptive releases."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,7 +44,7 @@ from rpexplore.results.known_totals import (
     known_totals_from_csv,
     with_known_totals,
 )
-from rpexplore.results.processed_folder import postprocess
+from rpexplore.results.processed_folder import postprocess, why_not_smooth
 from rpexplore.results.processed_tables import Method, ProcessedTables
 from rpexplore.results.results import load_any_results
 from rpexplore.results.unbiased import Estimates, has_levels
@@ -103,6 +103,23 @@ def leave_open(field: str) -> None:
     st.session_state[_LEFT_OPEN] = field
 
 
+BASES = (3, 5, 10)
+"""Multiples that counts are offered to be rounded to."""
+
+
+def rounding_choice(offered: Sequence[int], key: str) -> int:
+    """0: counts stay as they are; 1: whole numbers; else multiples of the number."""
+    return st.radio(
+        "Rounding",
+        offered,
+        format_func=lambda base: {0: "None", 1: "Whole numbers"}.get(base, f"Multiples of {base}"),
+        key=key,
+        horizontal=True,
+        persist_state="session",
+        help="Multiples are for reading: they protect nobody, the noise does.",
+    )
+
+
 def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> None:
     at_levels = has_levels(source)
     methods: list[Method | None] = ["nonnegative"] if at_levels else list(_SECONDS)
@@ -116,7 +133,7 @@ def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> N
     )
     reading = READINGS[method or _UNBIASED]
     st.caption(f"{capitalised(reading.what)}. {capitalised(reading.trust)}.")
-    whole = st.checkbox("Whole numbers", key="make whole", persist_state="session")
+    base = rounding_choice([0, 1, *BASES], "make whole")
     agree = (
         "All tables agree, at all levels of an attribute."
         if at_levels
@@ -143,19 +160,30 @@ def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> N
         st.caption(escaped(known_sentence(known.known_tables)))
         if doubt := kept(far_from_measured, source, known):
             st.warning(escaped(doubt))
+        smooth = method == "smooth" and isinstance(known, Estimates)
+        if smooth and (reason := kept(why_not_smooth, known)):
+            st.error(escaped(reason))
+            return
+
+    rounded = base if base > 1 else base == 1
 
     def work(on_progress: Progress, output: Path) -> None:
-        if isinstance(known, Estimates) and method is None and not whole:
+        if isinstance(known, Estimates) and method is None and not base:
             write_combined(known, output, on_progress=on_progress)
             return
-        postprocess(known or source, output, method=method, rounded=whole, on_progress=on_progress)
+        postprocess(
+            known or source, output, method=method, rounded=rounded, on_progress=on_progress
+        )
 
     output = new_folder_input("Folder for the processed tables", field, Path(f"{folder}-processed"))
-    is_chosen = method is not None or whole or known is not None
+    is_chosen = method is not None or base or known is not None
     if is_chosen:
         told_beforehand(kept(_SECONDS[method], source))
     else:
-        st.caption("Unbiased counts are those of the release; choose others, or whole numbers.")
+        st.caption(
+            "Unbiased counts are those of the release; choose others, whole numbers or known "
+            "totals."
+        )
     work_button("Make the processed tables", work, output if is_chosen else None, field)
 
 

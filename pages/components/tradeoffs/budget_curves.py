@@ -19,6 +19,7 @@ from rpexplore.figures.budget_curves import Mark, errors_chart, targets_chart
 from rpexplore.figures.chart import COLUMNS, Column, in_measure
 from rpexplore.planning.mechanism.variances import cells_differ
 from rpexplore.planning.planner import Optimum
+from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.table_text import readable_title, table_from_text, texts_of_tables
 
@@ -44,7 +45,7 @@ TABLE_COLUMNS = {
 def budget_view(solution: Optimum, measure: Measure) -> None:
     """Exact curves, and the budget that a wanted accuracy would take."""
     budget, record_noun = part_budget("tables"), current().record_noun
-    noise = solution.noise(budget)
+    noise = _noise(solution, budget)
     left, right = st.columns([1, 2], gap="large")
     with left:
         drawn = _chosen_curves(solution)
@@ -69,6 +70,11 @@ def budget_view(solution: Optimum, measure: Measure) -> None:
     with right:
         chart = errors_chart(drawn, frame, budget, record_noun, marks, measure, noise)
         chart_with_numbers(chart, "Click a point to fill in what it takes.", take=take)
+
+
+def _noise(solution: Optimum, budget: Budget) -> DiscreteNoise | None:
+    """By which an ε is proven; None where it follows from ρ alone, for a rest to be planned."""
+    return None if current().then else solution.noise(budget)
 
 
 def _wanted_key(measure: Measure) -> str:
@@ -109,7 +115,7 @@ def _curves_of(solution: Optimum, text: str) -> list[budget_curves.Curve]:
 
 
 def _wanted_value(
-    drawn: list[budget_curves.Curve], measure: Measure, noise: DiscreteNoise
+    drawn: list[budget_curves.Curve], measure: Measure, noise: DiscreteNoise | None
 ) -> tuple[int, float, SufficientBudget] | None:
     """Which curve is wanted to be how accurate, and the budget it takes; None: none."""
     budget, record_noun = part_budget("tables"), current().record_noun
@@ -169,18 +175,21 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
         optima[targets_met.SHORTFALL] = by_shortfall
     budget = part_budget("tables")
     by_shortfall = optima.get(targets_met.SHORTFALL)
-    outlook = attempt(lambda: kept(targets_met.outlook, solution, by_shortfall, budget))
+    by_rho = bool(current().then)
+    asked = solution, by_shortfall, budget
+    outlook = attempt(lambda: kept(targets_met.outlook, *asked, by=(*asked, by_rho), by_rho=by_rho))
     if outlook is None:
         return
     left, right = st.columns([1, 2], gap="large")
     with left:
         _headline(outlook, every)
-    frame = kept(targets_met.met_by_budget, optima, budget)
+    by = *optima.values(), budget, by_rho
+    frame = kept(targets_met.met_by_budget, optima, budget, by=by, by_rho=by_rho)
     delta = stated_delta(current().budget)
     with right:
         chart_with_numbers(
             targets_chart(
-                outlook, frame, budget, delta, current().record_noun, solution.noise(budget)
+                outlook, frame, budget, delta, current().record_noun, _noise(solution, budget)
             )
         )
     _last_to_be_met(solution, measure)

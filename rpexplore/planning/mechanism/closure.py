@@ -13,7 +13,7 @@ Attributes with a single value carry no residual; they are left out here.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, combinations
 from typing import Any
 
@@ -559,11 +559,7 @@ class Closure:
         starts = self.incidence.indptr[tables]
         for k in np.unique(counts).tolist():
             chosen = np.flatnonzero(counts == k)
-            by_bits = np.empty(2**k, dtype=np.int64)
-            subsets = chain.from_iterable(combinations(range(k), order) for order in range(k + 1))
-            for index, subset in enumerate(subsets):
-                by_bits[sum(1 << (k - 1 - axis) for axis in subset)] = index
-            columns = self.incidence.indices[starts[chosen][:, None] + by_bits]
+            columns = self.incidence.indices[starts[chosen][:, None] + _places_by_bits(k)]
             axes = np.nonzero(several[chosen])[1].reshape(len(chosen), k)
             yield chosen, columns, axes
 
@@ -593,6 +589,16 @@ class Closure:
     def attributes(self, residual: int) -> tuple[int, ...]:
         """The attribute indices of a residual."""
         return tuple(attribute for attribute in self.members[residual].tolist() if attribute >= 0)
+
+
+@lru_cache(maxsize=8)
+def _places_by_bits(k: int) -> np.ndarray:
+    """Where a table of k attributes has the residual of each subset, by its bits: int64[2^k]."""
+    places = np.empty(2**k, dtype=np.int64)
+    subsets = chain.from_iterable(combinations(range(k), order) for order in range(k + 1))
+    for place, subset in enumerate(subsets):
+        places[sum(1 << (k - 1 - axis) for axis in subset)] = place
+    return read_only(places)
 
 
 def _with_blocks(members: np.ndarray, trees: Sequence[LevelTree]) -> tuple[np.ndarray, np.ndarray]:

@@ -29,34 +29,56 @@ CELLS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
 class TableVariances:
     """Variance of the cells of each table, float64[n_tables] each, read-only; alike for a marginal.
 
     mean over the cells of the table; largest, smallest: of its least and most accurate cell
     """
 
-    mean: np.ndarray
-    largest: np.ndarray
-    smallest: np.ndarray
-
-    def __post_init__(self) -> None:
-        for array in (self.mean, self.largest, self.smallest):
-            read_only(array)
+    def __init__(self, mean: np.ndarray, largest: np.ndarray, smallest: np.ndarray) -> None:
+        self.mean = read_only(mean)
+        self._extremes = read_only(largest), read_only(smallest)
+        self._cells: tuple[CellVariances, np.ndarray] | None = None
 
     @classmethod
     def of(
         cls, workload: Workload, closure: Closure, sigma_squared: np.ndarray
     ) -> "TableVariances":
-        """From the noise scales, float64[n_residuals]."""
+        """From the noise scales, float64[n_residuals].
+
+        Raises `PlanError` for a table whose least accurate cell cannot be computed.
+        """
         mean = closure.variances(sigma_squared)
-        if workload.is_marginals:
-            return cls(mean, mean, mean)
-        cells = CellVariances(workload, closure)
-        largest = cells.least_accurate(sigma_squared).variances
-        smallest = cells.most_accurate(sigma_squared).variances
-        # Rounding must not put a mean outside its extremes where all cells are alike.
-        return cls(mean, np.maximum(largest, mean), np.minimum(smallest, mean))
+        variances = cls(mean, mean, mean)
+        if not workload.is_marginals:
+            # A sum is planned without the extremes, and they may take longer than its plan.
+            variances._cells = CellVariances(workload, closure), sigma_squared
+            if np.max(workload.cells) > _MOST_COMBINED:  # refused here, if at all
+                variances._find_extremes()
+        return variances
+
+    @property
+    def largest(self) -> np.ndarray:
+        self._find_extremes()
+        return self._extremes[0]
+
+    @property
+    def smallest(self) -> np.ndarray:
+        self._find_extremes()
+        return self._extremes[1]
+
+    def _find_extremes(self) -> None:
+        """Look for the extreme cells, if they have not been looked for."""
+        if self._cells is not None:
+            cells, sigma_squared = self._cells
+            largest = cells.least_accurate(sigma_squared).variances
+            smallest = cells.most_accurate(sigma_squared).variances
+            # Rounding must not put a mean outside its extremes where all cells are alike.
+            self._extremes = (
+                read_only(np.maximum(largest, self.mean)),
+                read_only(np.minimum(smallest, self.mean)),
+            )
+            self._cells = None
 
     def in_units(self, units: np.ndarray) -> "TableVariances":
         """Those of tables whose standard errors are so many times as large, float64[n_tables]."""

@@ -25,6 +25,7 @@ from rpexplore.planning.solvers.solution import Solution
 
 _ROUNDS = 40
 _PRECISE = 1e-8  # of the prices for given weights, relative
+_LEAST_LEFT = 1e-9  # of the cost, for what is not at its floor
 
 
 def best_prices(closure: Closure, weights: np.ndarray, tolerance: float = _PRECISE) -> np.ndarray:
@@ -47,6 +48,46 @@ def best_prices(closure: Closure, weights: np.ndarray, tolerance: float = _PRECI
         start,
     )
     return solution.shadow_prices / np.sum(solution.shadow_prices)
+
+
+def best_above(
+    closure: Closure, weights: np.ndarray, floor: np.ndarray, privacy_cost: float
+) -> np.ndarray:
+    """The precisions τ ≥ floor that make Σ weights / τ smallest within a cost for every kind.
+
+    Which residuals stay at the floor is found in turn: the others share what these leave of the
+    cost, for each kind of record another part (docs/mathematics.md §21).
+
+    weights, floor: float64[n_residuals], weights above 0, the floor within the cost
+
+    Returns float64[n_residuals]; of residuals at the floor it may be less than that.
+    """
+    assert closure.classes is not None
+    costs = sparse.csr_array(closure.classes.multiply(closure.full_cost_factor[None, :]))
+    # What costs nothing, as a total that neighbours keep, is left alone from the start.
+    precisions, at_floor = floor.copy(), costs.sum(axis=0) == 0
+    while True:
+        left = privacy_cost - costs[:, at_floor] @ floor[at_floor]
+        of_free = sparse.csr_array(costs[:, ~at_floor])
+        own = of_free.sum(axis=1) > 0
+        rows = np.flatnonzero(own)
+        left = np.maximum(left[rows], _LEAST_LEFT * privacy_cost)
+        of_free = sparse.csr_array(sparse.diags_array(1 / left) @ of_free[rows])
+        # The precisions of the smallest largest cost at a given loss: costs and weights exchanged.
+        solution = minimise_over_cells(
+            CellVarianceMap(of_free, weights[~at_floor] / np.max(weights)),
+            np.ones(len(rows)),
+            1.0,
+            _PRECISE,
+            np.zeros(np.count_nonzero(~at_floor)),
+            np.full(len(rows), 1 / len(rows)),
+        )
+        wanted = solution.sigma_squared
+        precisions[~at_floor] = wanted / np.max(of_free @ wanted)
+        below = ~at_floor & (precisions < floor)
+        if not np.any(below) or np.all(at_floor | below):
+            return precisions
+        at_floor |= below
 
 
 def with_best_prices(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -237,14 +238,21 @@ class StrategySolution:
 
     matrix: R, float64[n − 1, n]; matrix @ reference is 0, its largest column norm² is 1.
     reference: z, float64[n], sums to 1. value_weights: λ, float64[n], sums to 1.
-    root: √τ. lower_bound: no R with this reference has a smaller root (rounding is allowed for).
+    root: √τ. gram: the one it was made for.
     """
 
     matrix: np.ndarray
     reference: np.ndarray
     value_weights: np.ndarray
     root: float
-    lower_bound: float
+    gram: np.ndarray
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """No R with this reference has a smaller root for the gram (rounding is allowed for)."""
+        scale = np.trace(self.gram) / len(self.gram)
+        bound = _lower_bound(self.gram / scale, self.reference, self.value_weights)
+        return float(bound * np.sqrt(scale))
 
 
 @one_thread(with_scipy=True)
@@ -266,7 +274,7 @@ def best_matrix(
     uniform = np.full(len(gram), 1 / len(gram))
     reference = uniform if reference is None else reference
     # Trace n: constants like the ridge are relative to it.
-    scale = np.trace(gram) / len(gram)
+    own_gram, scale = gram, np.trace(gram) / len(gram)
     gram = gram / scale
     centred = centred_at(reference, gram + _RIDGE * np.eye(len(gram)))
     many = len(gram) >= MANY_VALUES
@@ -313,8 +321,7 @@ def best_matrix(
             solution.state, tolerance, 0, lambda share: on_share((1 + share) / 2)
         )
     root *= np.sqrt(scale)
-    bound = _lower_bound(gram, reference, solution.value_weights) * np.sqrt(scale)
-    return StrategySolution(matrix, reference, solution.value_weights, float(root), float(bound))
+    return StrategySolution(matrix, reference, solution.value_weights, float(root), own_gram)
 
 
 @one_thread(with_scipy=True)

@@ -120,6 +120,8 @@ class _Rounding:
             count = min(_PROMISING * len(at.reference), len(estimates))
             best = np.argpartition(estimates, count - 1)[:count]
             best = best[estimates[best] < at.worth]
+            if np.sum(at.worth - estimates[best]) <= _GAIN * at.worth:
+                return at  # even all together
             best = best[np.argsort(estimates[best], kind="stable")]
             row, change = np.unravel_index(best, (len(at.integers), len(changes[0])))
             moves = np.stack([row, changes[0][change], changes[1][change]])

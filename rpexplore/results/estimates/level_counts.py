@@ -154,7 +154,8 @@ def _kept_sums(estimates: Estimates, given: Sequence[KnownTable], cells: AreaCel
     (table,) = largest
     domain = estimates.domain
     several = tuple(index for index in table.attributes if domain.sizes[index] > 1)
-    if not set(several) <= set(chain.from_iterable(estimates.tables)):
+    told = set(chain.from_iterable((*estimates.tables, *estimates.known_marginals)))
+    if not set(several) <= told:
         raise ReleaseError(
             f"The known totals are by {domain.describe(table.attributes)}, and no table has all of "
             "these; nonnegative tables need totals by the levels that tables have."

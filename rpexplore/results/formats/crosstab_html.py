@@ -246,6 +246,8 @@ def _margin_sentence(table: Crosstab, elsewhere: str, language: Language) -> str
         low, high = (
             language.rounded(float(end)) for end in (np.nanmin(margins), np.nanmax(margins))
         )
+        if not np.nanmax(margins):
+            return language.text("all_exact")
         within = low if low == high else language.text("from_to", low=low, high=high)
         return language.text("biased", within=within)
     where = "margin_points_where" if table.unit else "margin_where"

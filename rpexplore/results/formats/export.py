@@ -28,6 +28,7 @@ from rpexplore.domain.result_schema import (
     IMPOSSIBLE_NOTE,
     KNOWN_NOTE,
     OWN_COUNT,
+    PLANNED_ANEW,
     RECORDS,
     STATUS,
     Role,
@@ -193,7 +194,6 @@ class Export:
         whats = {
             "adaptive estimates": any(part.kind == "rounds" for part in self.results.readers),
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
-            "panels": self._unit_in(ENGLISH) != self._spent.unit,
         }
         for what, is_there in whats.items():
             if is_there:
@@ -298,8 +298,11 @@ class Export:
             return language.text("one_unit_distinct", one=one, column=self._distinct)
         if most is None and not noun:
             return language.text("one_record")
+        one = language.unit(noun or "person")["one"]
+        if period := sources_of(self.results)[0].period:
+            return language.text("one_unit_panel", n=most or 1, one=one, period=period)
         key = {None: "one_unit_of_record", 1: "one_unit_of_one"}.get(most, "one_unit")
-        return language.text(key, n=most or 1, one=language.unit(noun or "person")["one"])
+        return language.text(key, n=most or 1, one=one)
 
     @property
     def adding_up(self) -> str:
@@ -354,7 +357,10 @@ class Export:
                 return meaning
         if column.role == "value":
             is_processed = any(one.role in ("estimate", "model_error") for one in table.columns)
-            return self.language.text("value_processed" if is_processed else "value_noisy")
+            noisy = "value_noisy"
+            if column.meaning == PLANNED_ANEW[0].meaning:
+                noisy = "value_planned_anew"
+            return self.language.text("value_processed" if is_processed else noisy)
         return self.language.text(_MEANINGS[column.role])
 
     def unit_of(self, unit: str) -> str:

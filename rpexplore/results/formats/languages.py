@@ -19,6 +19,7 @@ from rpexplore.domain.result_schema import (
     INTERVAL_MEANING,
     KNOWN_NOTE,
     MEANS,
+    PLANNED_ANEW,
     PROCESSED_VALUE,
     RELEASED,
     STANDARD_ERROR_MEANING,
@@ -168,6 +169,7 @@ ENGLISH = Language()
 # Of the columns of results, in English; `texts/en.json` does not repeat them.
 _OF_COLUMNS: Mapping[str, str] = {
     "value_noisy": RELEASED[0].meaning,
+    "value_planned_anew": PLANNED_ANEW[0].meaning,
     "value_processed": PROCESSED_VALUE.meaning,
     "estimate_meaning": UNBIASED_VALUE.meaning,
     "error_meaning": STANDARD_ERROR_MEANING,

@@ -142,6 +142,7 @@ def published_zip(
     release: Path,
     formats: Sequence[str],
     imprint: Imprint = _NO_IMPRINT,
+    shares: str = "",
     language: str = ENGLISH.code,
     fewer_than: int = 0,
 ) -> bytes:
@@ -153,6 +154,7 @@ def published_zip(
             folder,
             formats=formats,
             imprint=imprint,
+            shares=shares,
             language=language,
             fewer_than=fewer_than,
         )

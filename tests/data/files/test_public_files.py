@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rpexplore.data.files import offered
 from rpexplore.data.files.columns import CodebookFile
 from rpexplore.data.files.offered import recognise_public, refuse_records_beside
 from rpexplore.domain.hierarchy_file import HierarchyFile
@@ -101,15 +100,7 @@ def workbook(**sheets: list[list[str]]) -> bytes:
     return content.getvalue()
 
 
-def test_spreadsheets_are_taken_if_all_sheets_are_codebooks(monkeypatch):
-    begun = []
-
-    def in_this_process(function, *arguments, ended):
-        begun.append(function)
-        return function(*arguments)
-
-    # Another process takes 0.7 s to begin; the test below has one.
-    monkeypatch.setattr(offered, "in_other_process", in_this_process)
+def test_spreadsheets_are_taken_if_all_sheets_are_codebooks():
     values = [["attribute", "value", "label"], ["sex", "1", "men"], ["sex", "2", "women"]]
     one_attribute = [["Code", "Label"], ["1", "North"], ["2", "South"]]
     taken = recognise_public(workbook(codes=values, region=one_attribute), "c.xlsx")
@@ -119,7 +110,6 @@ def test_spreadsheets_are_taken_if_all_sheets_are_codebooks(monkeypatch):
         recognise_public(workbook(codes=values, people=[["age", "sex"], ["12", "1"]]), "c.xlsx")
     with pytest.raises(DomainError, match="no sheet with values of attributes"):
         recognise_public(workbook(codes=[["name", "label"], ["sex", "Sex"]]), "c.xlsx")
-    assert len(begun) == 3
 
 
 def test_spreadsheets_that_unpack_to_much_are_refused():

@@ -60,6 +60,8 @@ def test_margins_stand_in_one_line_where_they_are_the_same_else_beside_the_figur
         "within 1.96 (the most accurate figure) to 19.6 of the true"
         in legend(biased, Publication(0.2))[0]
     )
+    known = made(np.zeros_like(ERRORS), kind="processed")
+    assert legend(known, Publication(0.2))[0] == "These figures are exact: they have no noise."
 
 
 def test_small_figures_have_the_decimals_that_their_errors_allow():

@@ -2,7 +2,8 @@
 
 All tables together are one cube: its dimensions are the attributes, and an attribute that a table
 does not have stands at its total, `_T`, as does a row of all its values. Groups are the parents of
-what lies in them, and the levels of an attribute are codes of its dimension. The count is the
+what lies in them, and the levels of an attribute are codes of its dimension; so are areas of all
+levels, of one dimension AREA, each with the area that it lies in as its parent. The count is the
 measure OBS_VALUE; standard error and interval are attributes of the observation, STD_ERR,
 LOWER_BOUND and UPPER_BOUND, and so are its unit, decimals and status. Times are those of an
 attribute, or one period. The observations are SDMX-CSV 2.0, a file a table, each complete by
@@ -60,6 +61,7 @@ _CONCEPTS: Mapping[Role, str] = {
 # Components that are no attributes of the tables.
 _OWN = (FREQ, TIME_PERIOD, UNIT_MEASURE, UNIT_MULT, DECIMALS, OBS_STATUS, CONF_STATUS)
 
+_AREAS, _AREA = "\0", "AREA"  # like no attribute, and their dimension
 _Values = TypeVar("_Values", bound=tuple[str, ...])
 # The longer ones first.
 _SIGNS = {
@@ -149,6 +151,8 @@ def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimen
     """The dimension of each attribute, with the codes of all tables: those of its levels, too."""
     names: dict[str, str] = {}
     components = {name.lower() for name in (*measures, *_OWN)}
+    if export.results.area_levels:
+        names[_AREAS] = _AREA
     for attribute in map(partial(_whose, export), export.attributes):
         if attribute not in names:
             taken = {*components, *(name.lower() for name in names.values())}
@@ -159,6 +163,8 @@ def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimen
         rows = export.rows(table)
         for attribute in table.attributes:
             whose = _whose(export, attribute)
+            if whose == _AREAS:
+                continue
             own, _, column = values_of(rows, table, attribute)
             own = [(*value, attribute) for value in own if not is_whole(value, column)]
             values[whose] |= dict.fromkeys(own)
@@ -167,6 +173,9 @@ def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimen
                 parents[whose].setdefault(by_text[text], by_text[group])
     dimensions = {}
     for attribute, name in names.items():
+        if attribute == _AREAS:
+            dimensions[attribute] = _dimension_of_areas(export)
+            continue
         levels = {
             level: groups
             for level, groups in export.levels.items()
@@ -187,10 +196,69 @@ def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimen
     return dimensions
 
 
+def _dimension_of_areas(export: Export) -> Dimension:
+    """The areas of all tables, and what they lie in: by their codes where these differ on all
+    levels, else by the codes on the way down to them.
+    """
+    areas: dict[tuple[str, ...], str] = {}  # codes on the way down -> name
+    for table in export.tables:
+        for path, name in _areas_of(export, export.rows(table), table)[0]:
+            for depth in range(1, len(path)):
+                areas.setdefault(path[:depth], "")
+            if path:
+                areas[path] = name
+    areas = dict(sorted(areas.items(), key=lambda area: len(area[0])))
+    is_unique = len({path[-1] for path in areas}) == len(areas)
+    parents = {path: path[:-1] for path in areas if len(path) > 1}
+    texts = {path: (path[-1] if is_unique else "_".join(path), *path) for path in areas}
+    found = identifiers(
+        [*texts.values()],
+        groups={texts[group] for group in parents.values()},
+        escape_formulas=export.escape_formulas,
+    )
+    codes = {path: found[text] for path, text in texts.items()}
+    return Dimension(
+        _AREA,
+        export.language.text("area"),
+        {(path[-1], name, _key(path)): codes[path] for path, name in areas.items()},
+        {codes[path]: codes[group] for path, group in parents.items()},
+        lambda _, text: text,
+    )
+
+
+def _areas_of(
+    export: Export, rows: pa.Table, table: ExportedTable
+) -> tuple[list[tuple[tuple[str, ...], str]], np.ndarray]:
+    """The areas of a table, by the codes on the way down and a name, and the index of each row's.
+
+    An area whose branch ends early has no codes of further levels.
+    """
+    columns = [one for one in table.columns if one.attribute in export.results.area_levels]
+    indices = np.zeros(rows.num_rows, np.int64)
+    found: list[tuple[str, ...]] = [()]
+    for column in columns:
+        cells = rows[column.name].combine_chunks()
+        texts = cells.dictionary.to_pylist()
+        both = indices * len(texts) + cells.indices.to_numpy()
+        kept, indices = np.unique(both, return_inverse=True)
+        pairs = (divmod(one, len(texts)) for one in kept.tolist())
+        found = [(*found[before], texts[own]) for before, own in pairs]
+    n_codes = sum(column.role == "code" for column in columns)
+    paths = [(tuple(filter(None, one[:n_codes])), "".join(one[n_codes:])) for one in found]
+    return paths, indices
+
+
+def _key(path: tuple[str, ...]) -> str:
+    """An area in place of an attribute among codes."""
+    return "\0".join(path)
+
+
 def _whose(export: Export, attribute: str) -> str:
     """The attribute whose dimension has the values of one: a level has none of its own, unless
     its groups are the times.
     """
+    if attribute in export.results.area_levels:
+        return _AREAS
     level = export.levels.get(attribute)
     return attribute if level is None or attribute == export.imprint.time else level.of
 
@@ -260,6 +328,9 @@ def _observations(
         times[FREQ] = _constant(cube.frequency, rows)
         times[TIME_PERIOD] = _constant(export.imprint.period, rows)
     asked = {_whose(export, attribute): attribute for attribute in table.attributes}
+    of_path = {}
+    if _AREAS in dimensions:
+        of_path = {path: code for (_, _, path), code in dimensions[_AREAS].codes.items()}
     for whose, dimension in dimensions.items():
         attribute = asked.get(whose)
         if whose == time:
@@ -272,6 +343,13 @@ def _observations(
             continue
         if attribute is None:
             columns[dimension.id] = _constant(TOTAL, rows)
+            continue
+        if whose == _AREAS:
+            areas, indices = _areas_of(export, rows, table)
+            of_areas = [of_path[_key(path)] for path, _ in areas]
+            columns[dimension.id] = pa.DictionaryArray.from_arrays(
+                indices.astype(np.int32), pa.array(of_areas)
+            )
             continue
         values, indices, own = values_of(rows, table, attribute)
         codes = [
