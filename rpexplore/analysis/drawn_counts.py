@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from rpexplore.analysis.populations import MOST_CELLS, CountsOfTables, Populations, parts_of
+from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.public_tables import Connected, PublicTables
@@ -19,6 +20,8 @@ from rpexplore.workload.workload import Workload
 
 MOST_UNEVEN = 200_000
 """Cells of all tables whose cells are not equally accurate that are gone through one by one."""
+
+MOST_KEPT, _MOST_KEPT_BYTES = 32, 1 << 20  # shares that were worked out; bytes of each
 
 LEFT_OUT = (
     "sums of amounts, weighted counts, tables of too many cells that are not equally accurate, or "
@@ -98,14 +101,23 @@ class DrawnCounts:
         standard_errors: np.ndarray,
         cell_standard_errors: Callable[[int], np.ndarray],
         least_counts: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        rule: Hashable = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Shares of people and of cells that are good, float64[n_tables, n_populations] each.
+
+        Sessions share these counts, and often a budget: the last few shares are kept for all, if
+        they are small, and no table's cells differ.
 
         Args:
             standard_errors: Of each table, float64[n_tables]; NaN: nobody is in good cells.
             cell_standard_errors: Those of all cells of a table whose cells differ, by its place.
             least_counts: From errors and the places of their tables to the smallest good counts.
+            rule: What `least_counts` depends on; None: what was worked out is not kept.
         """
+        key = rule, standard_errors.tobytes()
+        with _lock:
+            if key in self._kept:
+                return self._kept[key]
         shape = (len(self.workload), self.populations.n_populations)
         people, cells = np.full(shape, np.nan), np.full(shape, np.nan)
         for counts, places in self._joined:
@@ -115,7 +127,18 @@ class DrawnCounts:
             least = least_counts(errors, places)
             found = counts.good(least, self.populations.n_records, self.workload.cells[places])
             people[places], cells[places] = found
-        return people, cells
+        made = read_only(people), read_only(cells)
+        is_small = people.nbytes + cells.nbytes <= _MOST_KEPT_BYTES
+        if rule is not None and is_small and np.all(self.is_even[self.held]):
+            with _lock:
+                self._kept[key] = made
+                for old in list(self._kept)[:-MOST_KEPT]:
+                    del self._kept[old]
+        return made
+
+    @cached_property
+    def _kept(self) -> dict[tuple[Hashable, bytes], tuple[np.ndarray, np.ndarray]]:
+        return {}
 
     @cached_property
     def _joined(self) -> Sequence[tuple[CountsOfTables, np.ndarray]]:

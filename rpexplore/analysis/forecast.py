@@ -539,7 +539,8 @@ class Forecast:
             return self._least_counts(errors, places, limit)
 
         of_cells = accuracy.cell_standard_errors
-        return self._drawn.shares(accuracy.standard_errors, of_cells, least)
+        rule = limit, self.survey
+        return self._drawn.shares(accuracy.standard_errors, of_cells, least, rule)
 
     @cached_property
     def _factors(self) -> np.ndarray:

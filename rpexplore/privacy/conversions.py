@@ -70,7 +70,11 @@ def mu_from_privacy_cost(cost: Exact) -> float:
 
 def epsilon_from_rho(rho: Exact, delta: Exact) -> float:
     """The least epsilon for which rho-zCDP implies (epsilon, delta)-DP, rounded up."""
-    exact_rho, exact_delta = _parameter("rho", rho), _parameter("delta", delta)
+    return _epsilon_from_rho(_parameter("rho", rho), _parameter("delta", delta))
+
+
+@lru_cache(maxsize=1024)  # a page states it several times, as do others with the same budget
+def _epsilon_from_rho(exact_rho: Fraction, exact_delta: Fraction) -> float:
     if exact_rho == 0:
         return 0.0
     # The derivative by a vanishes where rho a^2 + log(1 + a) = -log(delta), once.

@@ -75,7 +75,10 @@ class GaussianClaim:
 
     def epsilon(self, delta: Exact, of_zcdp: float) -> float:
         """The smallest ε that it proves for this δ, rounded up; `of_zcdp`, the ε of ρ, if less."""
-        exact_delta = exact_fraction(delta, "delta")
+        return self._epsilon(exact_fraction(delta, "delta"), of_zcdp)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - claims are small, and sessions share budgets
+    def _epsilon(self, exact_delta: Fraction, of_zcdp: float) -> float:
         target = exact_delta / (1 + Fraction(self.excess))
         found = _epsilon_of_gaussian(self.mu_squared, target, of_zcdp)
         epsilon = max(found + self.shift, 0.0)

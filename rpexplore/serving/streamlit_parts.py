@@ -14,7 +14,7 @@ import json
 import secrets
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pkgutil import resolve_name
@@ -36,6 +36,7 @@ _SESSIONS = "streamlit.runtime.websocket_session_manager:WebsocketSessionManager
 _CONTEXT = "streamlit.runtime.scriptrunner_utils.script_run_context"
 _RUNNER = "streamlit.runtime.scriptrunner.script_runner:ScriptRunner"
 _STATE = "streamlit.runtime.state.safe_session_state:SafeSessionState"
+_TEXT_WIDGETS = "streamlit.elements.widgets.text_widgets:TextWidgetsMixin"
 _MEDIA = "streamlit.runtime.memory_media_file_storage"
 _STARLETTE = "streamlit.web.server.starlette"
 _UPLOADED = "streamlit.runtime.memory_uploaded_file_manager"
@@ -164,6 +165,33 @@ def send_at_once() -> None:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     resolve_name("asyncio.base_events")._set_nodelay = turn_off
+
+
+def look_up_single_values() -> None:
+    """Let a widget look up its own value in a session's state.
+
+    For that alone, Streamlit lists all values of the session, once for each widget with a key.
+    """
+    state = resolve_name(_STATE)
+    listed = state.filtered_state.fget
+
+    class Values(Mapping):
+        def __init__(self, state: Any) -> None:
+            self._state = state
+
+        def __contains__(self, key: object) -> bool:
+            return key in self._state
+
+        def __getitem__(self, key: str) -> Any:
+            return self._state[key]
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(listed(self._state))
+
+        def __len__(self) -> int:
+            return len(listed(self._state))
+
+    state.filtered_state = property(Values)
 
 
 # What was there when it was tested, and the check.
@@ -320,6 +348,16 @@ PARTS = (
         },
         mend=send_at_once,
         lacking="pages may come up to 40 ms later",
+        is_vital=False,
+    ),
+    Part(
+        "draw widgets without listing all that a session keeps",
+        {
+            _STATE: "filtered_state __contains__ __getitem__",
+            f"{_TEXT_WIDGETS}._text_input": "filtered_state",
+        },
+        mend=look_up_single_values,
+        lacking="pages with many fields take a little longer",
         is_vital=False,
     ),
 )

@@ -1,11 +1,14 @@
 """Forecasts of good cells: populations agree with what is public, and ranges hold the truth."""
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import populations
+from rpexplore.analysis import drawn_counts, populations
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.populations import Population, parts_of
 from rpexplore.domain.public_tables import PublicTables
@@ -206,6 +209,21 @@ def test_the_same_plan_has_the_same_forecast_and_bad_input_one_sentence():
         rp.Forecast(plan, expected=1000, share=1.5)
     with pytest.raises(rp.RpexploreError, match="needs the number of records"):
         rp.Forecast(plan)
+
+
+def test_shared_counts_keep_what_is_good_by_limit_design_and_errors_apart(monkeypatch):
+    monkeypatch.setattr(drawn_counts, "MOST_KEPT", 4)
+    plans = [plan_of(DOMAIN, 2, epsilon) for epsilon in (0.1, 1)]
+    shared = DrawnCounts.of(plans[0].part("tables").workload, PublicTables(DOMAIN, PUBLIC))
+    designs = (None, rp.SurveyDesign(1.5), rp.SurveyDesign(3))
+    for plan, limit, survey in (*product(plans, (0.05, 0.3), designs),) * 2:
+        options = {"limit": limit, "survey": survey}
+        of_shared = rp.Forecast(plan, drawn=shared, **options)
+        alone = rp.Forecast(plan, drawn=replace(shared), **options)  # which has kept nothing
+        pd.testing.assert_frame_equal(of_shared.tables(), alone.tables())
+    again = rp.Forecast(plans[1], drawn=shared, limit=0.3, survey=designs[2])
+    assert again._people is of_shared._people
+    assert len(shared._kept) == 4
 
 
 def test_attributes_in_no_table_cost_nothing_and_are_not_drawn():

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from tests.benchmarks.measure import REPEATS, Row, ended_seconds
+from tests.benchmarks.measure import REPEATS, Row, ended_seconds, environment
 
 MOST = 1.1
 _LEAST = 0.05  # s; what grows by less from n to 10 n is lost in the start of Python
@@ -169,7 +169,7 @@ def _run(folder: Path, *arguments: str) -> float:
     """Processor time of the program with these arguments."""
     before = ended_seconds()
     command = [sys.executable, "-c", _PROGRAM, *arguments]
-    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, cwd=folder, env=environment(), check=True, stdout=subprocess.DEVNULL)
     return ended_seconds() - before
 
 

@@ -90,6 +90,11 @@ def processes_seconds() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def environment() -> dict[str, str]:
+    """Of programs whose start is measured: they keep what is compiled, as installed ones do."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def ended_seconds() -> float:
     """Processor time of all processes that this one has started and waited for."""
     times = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -26,6 +26,7 @@ from tests.benchmarks.measure import (
     Row,
     best_of_three,
     ended_seconds,
+    environment,
     once,
     peak_gigabytes,
 )
@@ -217,7 +218,8 @@ def _program_seconds(*arguments: str) -> float:
     seconds = []
     for _ in range(REPEATS):
         start = ended_seconds()
-        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+        command = [sys.executable, *arguments]
+        subprocess.run(command, env=environment(), check=True, stdout=subprocess.DEVNULL)
         seconds.append(ended_seconds() - start)
     return min(seconds)
 

@@ -31,6 +31,7 @@ from rpexplore.serving.streamlit_parts import (
     PARTS,
     TESTED,
     finish_callbacks,
+    look_up_single_values,
     prepare_streamlit,
     send_at_once,
     tell_files_apart,
@@ -49,6 +50,7 @@ PAUSE = f"{RUNNER}._maybe_handle_execution_control_request"
 MAKE_STATE = "streamlit.runtime.state.safe_session_state:SafeSessionState.__init__"
 FILE_ID = "streamlit.runtime.memory_media_file_storage:_calculate_file_id"
 NO_DELAY = "asyncio.base_events:_set_nodelay"
+VALUES = "streamlit.runtime.state.safe_session_state:SafeSessionState.filtered_state"
 TRUSTED = "server.trustedUserHeaders"
 VITAL = [name for part in PARTS if part.is_vital for name in part.shapes]
 # What is used beside those, and what is named when it is gone.
@@ -73,7 +75,7 @@ def place(name: str) -> tuple[object, str]:
 @pytest.fixture
 def mended(monkeypatch):
     """What is mended is as it was when the test is over."""
-    for name in (PAUSE, MAKE_STATE, FILE_ID, NO_DELAY):
+    for name in (PAUSE, MAKE_STATE, FILE_ID, NO_DELAY, VALUES):
         holder, last = place(name)
         monkeypatch.setattr(holder, last, getattr(holder, last))
 
@@ -339,3 +341,21 @@ def test_the_next_run_begins_when_the_callbacks_of_the_last_one_are_done(mended,
     assert order(60) == ["next run", "callback", "run"]  # by Streamlit itself
     finish_callbacks()
     assert order(0.2)[0] == "callback"
+
+
+def test_a_widget_looks_up_its_own_value_as_in_the_list_of_all(mended, monkeypatch):
+    state = SafeSessionState(SessionState(), lambda: None)
+    state["typed"], state["nothing"] = "a", None
+    listed = state.filtered_state
+    look_up_single_values()
+    values = state.filtered_state
+    assert dict(values) == listed == {"typed": "a", "nothing": None}
+    assert "other" not in values
+    assert len(values) == 2
+
+    def refuse(_state: SessionState) -> None:
+        raise AssertionError("all values were listed")
+
+    monkeypatch.setattr(SessionState, "filtered_state", property(refuse))
+    assert values["typed"] == "a"
+    assert "nothing" in values
