@@ -55,13 +55,15 @@ class CountColumns:
         error: type[RpexploreError],
         *,
         owner: str = "codebook",
+        remedy: str = "rename it, or take it out after summing over it",
     ) -> "CountColumns":
         """The columns by their names; raises `error` for those that are nothing.
 
         Other columns of a release's tables are passed over: labels, errors, intervals, notes.
 
         counts: what the column of counts may be called, the surest first; an attribute may be
-            called so too. owner: whose attributes they are, for errors
+            called so too. owner: whose attributes they are, remedy: of a column that is none, for
+            errors
         """
         titles = [name.strip().lower() for name in header]
         # A name that no attribute has is surer; of two columns of one name the last has the counts.
@@ -84,8 +86,7 @@ class CountColumns:
             name = next((name for name in candidates if name in domain), None)
             if name is None:
                 raise error(
-                    f"The column {shown(title)!r} is no attribute of the {owner}; rename it, or "
-                    "take it out after summing over it."
+                    f"The column {shown(title)!r} is no attribute of the {owner}; {remedy}."
                 )
             index = domain.position(name)
             if index in columns:

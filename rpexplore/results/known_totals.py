@@ -70,7 +70,15 @@ def known_totals_from_csv(
     _, header = next(rows, (1, []))
     counts: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
     with refusing(ReleaseError, name):
-        columns = CountColumns.of(domain, header, TOTALS, ReleaseError, owner="tables")
+        columns = CountColumns.of(
+            domain,
+            header,
+            TOTALS,
+            ReleaseError,
+            owner="tables",
+            remedy="rename it, or take it out after summing over it; totals of areas go with "
+            "--in-areas or --best-guesses",
+        )
         for line, cell, text in columns.cells(rows, may_be_empty=True):
             marginal, values = tuple(cell), tuple(cell.values())
             if not re.fullmatch("[0-9]{1,15}", text.strip()):

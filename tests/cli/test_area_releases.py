@@ -178,7 +178,7 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     other = ("postprocess", "tables", *both, "--known-totals", "totals.csv", "--out", "more")
     refused = released.refused(*other)
     assert "The column 'state' is no attribute of the tables" in refused
-    assert "Totals of areas go with --in-areas or --best-guesses" in refused
+    assert "totals of areas go with --in-areas or --best-guesses" in refused
     assert "more" not in released.files()
 
 
