@@ -1,7 +1,7 @@
 """Adaptive tables of a release: counted, measured, written; their folder `rounds`."""
 
 import math
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -162,10 +162,15 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
 
     def describe_bounds(self, record_noun: str = "records") -> list[str]:
         """The bound of each table in words, in its order."""
+        return [_described(*texts, record_noun) for texts in self.bound_texts]
+
+    @property
+    def bound_texts(self) -> list[tuple[str, str]]:
+        """The numbers of each table's bound, in its order: see `texts_of_bound`."""
         # The cells of any table add up to the estimated records; those with the fewest are read.
         smallest = int(np.argmin(self.plan.workload.cells))
         total = float(self.cells(smallest)["value"].to_numpy().sum())
-        return describe_bounds(self.bounds["error_bound_95"].tolist(), total, record_noun)
+        return [texts_of_bound(bound, total) for bound in self.bounds["error_bound_95"].tolist()]
 
     def bound_of(self, attributes: Collection[str], record_noun: str = "records") -> str:
         position = [set(table) for table in self.table_names].index(set(attributes))
@@ -521,17 +526,15 @@ BOUND_MEANING = (
 )
 
 
-def describe_bounds(
-    bounds: Iterable[float], total: float, record_noun: str = "records"
-) -> list[str]:
-    """Bounds in words: "at most 1,240 people, 2.5 % of all", NO_GUARANTEE for NaN.
+def texts_of_bound(bound: float, total: float) -> tuple[str, str]:
+    """A bound in records, and what it is of the estimated number of records in per cent.
 
-    total: the estimated number of records
+    Both rounded up: "1,240", "2.5"; "" for what is not known.
     """
-    return [
-        NO_GUARANTEE if math.isnan(bound) else _at_most(bound, total, record_noun)
-        for bound in bounds
-    ]
+    if math.isnan(bound):
+        return "", ""
+    share = rounded(100 * bound / total, 2, "up") if total > 0 else ""
+    return rounded(math.ceil(bound), 3, "up"), share
 
 
 def bound_sentence(text: str) -> str:
@@ -541,6 +544,9 @@ def bound_sentence(text: str) -> str:
     return f"All errors of this table together are {text}, with 95 %."
 
 
-def _at_most(bound: float, total: float, record_noun: str) -> str:
-    text = f"at most {rounded(math.ceil(bound), 3, 'up')} {record_noun}"
-    return f"{text}, {rounded(100 * bound / total, 2, 'up')} % of all" if total > 0 else text
+def _described(limit: str, share: str, record_noun: str) -> str:
+    """ "at most 1,240 people, 2.5 % of all"; `NO_GUARANTEE` for no limit."""
+    if not limit:
+        return NO_GUARANTEE
+    text = f"at most {limit} {record_noun}"
+    return f"{text}, {share} % of all" if share else text

@@ -38,7 +38,7 @@ from rpexplore.domain.result_schema import (
 from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.privacy.conversions import epsilon_from_rho, epsilon_texts, rho_text
-from rpexplore.releases.adaptive_release import bound_sentence
+from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_cells import CsvWriter
@@ -92,6 +92,11 @@ _MEANINGS: Mapping[Role, str] = {
     "note": "note_meaning",
     "flag": "flag_meaning",
     "status": "status_meaning",
+}
+_ADAPTIVE: Mapping[Role, str] = {
+    "value": "value_adaptive",
+    "lower": "interval_adaptive",
+    "upper": "interval_adaptive",
 }
 _MADE_RANGE = re.compile("[0-9QW.,:/+−-]+ to [0-9QW.,:/+−-]+")
 _SAID = {
@@ -172,8 +177,6 @@ class Export:
             raise ReleaseError(
                 f"Shares are of a {joined(TOTALS, ' or ')}, got {self.shares!r}; name one of these."
             )
-        if not self.language.is_english:
-            self._refuse_what_is_not_translated()
         if checked_limit(self.fewer_than):
             self._check_small_counts()
 
@@ -189,18 +192,6 @@ class Export:
                 f"are no counts of records, of which those below {self.fewer_than} could be "
                 "printed in words; leave the limit out."
             )
-
-    def _refuse_what_is_not_translated(self) -> None:
-        whats = {
-            "adaptive estimates": any(part.kind == "rounds" for part in self.results.readers),
-            "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
-        }
-        for what, is_there in whats.items():
-            if is_there:
-                raise ReleaseError(
-                    f"Exports of {what} are in English only, got the language "
-                    f"{self.language.code!r}; leave it out."
-                )
 
     # ---- what is known of all tables
 
@@ -218,7 +209,8 @@ class Export:
         """What noise is in the figures of each part, once for those that are alike."""
         language, paragraphs = self.language, dict[str, None]()
         whom = language.unit(self._spent.unit_noun or self._distinct or "person")
-        noisy = [language.text("noisy_replaced" if self.replaces else "noisy", **whom)]
+        key = "noisy_replaced" if self.replaces else "noisy"
+        noisy = [language.text(key if self._spent.is_known else "noisy_unstated", **whom)]
         if self._spent.exact:
             totals = language.joined([" × ".join(total) for total in self._spent.exact])
             noisy.append(language.text("only_exact", totals=totals))
@@ -262,6 +254,16 @@ class Export:
         if self.language.is_english:
             return self.results.guarantee
         text, total = self.language.text, self._spent
+        conditions = {source.universe for source in sources_of(self.results)} - {""}
+        ends = [text("universe", condition=condition) for condition in conditions]
+        ends.append(text("in_full", sha256=manifest_sha256(self.source)))
+        of_unit = {
+            "rho": self.language.number(rho_text(total.rho)),
+            "unit": self._unit_in(self.language),
+        }
+        if not total.is_known:
+            key = "guarantee_at_least" if total.rho else "guarantee_unknown"
+            return " ".join([text(key, **of_unit), *ends])
         if self.results.made_of:
             epsilons = epsilon_texts(lambda delta: epsilon_from_rho(total.rho, delta), None)
         else:
@@ -269,17 +271,13 @@ class Export:
         key = "guarantee_replaced" if self.replaces else "guarantee"
         guarantee = text(
             "guarantee_exact" if total.exact else key,
-            rho=self.language.number(rho_text(total.rho)),
-            unit=self._unit_in(self.language),
+            **of_unit,
             epsilons=text("between").join(
                 self.language.number(epsilon).replace(" at ", f" {text('at')} ")
                 for epsilon in epsilons
             ),
         )
-        conditions = {source.universe for source in sources_of(self.results)} - {""}
-        universes = [text("universe", condition=condition) for condition in conditions]
-        in_full = text("in_full", sha256=manifest_sha256(self.source))
-        return " ".join([guarantee, *universes, in_full])
+        return " ".join([guarantee, *ends])
 
     @property
     def _distinct(self) -> str:
@@ -309,9 +307,25 @@ class Export:
         """What sums of the figures are worth, in sentences."""
         if self.language.is_english:
             return self.results.adding_up
-        kinds = dict.fromkeys(part.kind == "counts" for part in self.results.readers)
-        keys = ("adding_up_counts" if of_counts else "adding_up" for of_counts in kinds)
-        return " ".join(map(self.language.text, keys))
+        keys = {"counts": "adding_up_counts", "rounds": "adding_up_estimates"}
+        used = dict.fromkeys(keys.get(part.kind, "adding_up") for part in self.results.readers)
+        return " ".join(map(self.language.text, used))
+
+    @cached_property
+    def bounds(self) -> Mapping[str, str]:
+        """What is known of all errors of each table together, by its name; "" for nothing."""
+        sentences: list[str] = []
+        for part in self.results.readers:
+            if isinstance(part, AdaptiveRelease):
+                sentences += map(self._bound_sentence, part.bound_texts)
+            else:
+                sentences += [""] * len(part.items)
+        return dict(zip([item.name for item in self.results.items], sentences, strict=True))
+
+    def _bound_sentence(self, limit_and_share: tuple[str, str]) -> str:
+        limit, share = map(self.language.number, limit_and_share)
+        key = "bound_share" if share else "bound" if limit else "no_bound"
+        return self.language.text(key, limit=limit, share=share)
 
     def title_of(self, table: ExportedTable) -> str:
         """The title of a table, its attributes as the codebook calls them at length."""
@@ -355,12 +369,14 @@ class Export:
             meaning = meaning_of_amounts(self.language, column.role, amounts, table.item)
             if meaning:
                 return meaning
+        roles = {one.role for one in table.columns}
+        if "model_error" in roles and "estimate" not in roles and column.role in _ADAPTIVE:
+            return self.language.text(_ADAPTIVE[column.role])
         if column.role == "value":
-            is_processed = any(one.role in ("estimate", "model_error") for one in table.columns)
-            noisy = "value_noisy"
-            if column.meaning == PLANNED_ANEW[0].meaning:
-                noisy = "value_planned_anew"
-            return self.language.text("value_processed" if is_processed else noisy)
+            if "estimate" in roles:
+                return self.language.text("value_processed")
+            is_rest = column.meaning == PLANNED_ANEW[0].meaning
+            return self.language.text("value_planned_anew" if is_rest else "value_noisy")
         return self.language.text(_MEANINGS[column.role])
 
     def unit_of(self, unit: str) -> str:
@@ -388,8 +404,10 @@ class Export:
             return text
         if text in _SAID:
             return self.language.text(_SAID[text])
-        (label,) = {label_in(self.language, part) for part in self.results.readers}
-        return label  # of processed figures, which are all of one part
+        (label,) = {
+            label_in(self.language, part) for part in self.results.readers if part.is_biased
+        }
+        return label  # of biased figures, which are all of one part
 
     def label(self, attribute: str, text: str) -> str:
         """The label of a value, or of values together, in the language of the export."""
@@ -575,7 +593,7 @@ class Export:
             tuple(columns),
             _key(rows, columns),
             rows.num_rows,
-            note=bound_sentence(item.bound) if item.bound else "",
+            note=self.bounds[item.name],
         )
         if folder is None:
             return table
@@ -650,6 +668,8 @@ def label_in(language: Language, part: PartReader) -> str:
     """How the figures of a part came about, in a language."""
     if language.is_english:
         return part.label
+    if part.kind == "rounds":
+        return language.text("adaptive_label")
     method, base = part.manifest.get("method"), int(part.manifest.get("rounded", 0))
     if part.kind != "processed":  # whole counts of areas, and best guesses
         method, base = "nonnegative", int(part.manifest.get(ROUNDED, 1))

@@ -14,6 +14,8 @@ from typing import Any
 
 from rpexplore.common.text import joined, plural_noun, rounded
 from rpexplore.domain.result_schema import (
+    ADAPTIVE,
+    ADAPTIVE_INTERVAL_MEANING,
     EMPTY_NOTE,
     IMPOSSIBLE_NOTE,
     INTERVAL_MEANING,
@@ -30,6 +32,7 @@ from rpexplore.domain.result_schema import (
 )
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import ReleaseError
+from rpexplore.releases.adaptive_release import LABEL
 
 LANGUAGES: Mapping[str, str] = {"en": "English", "de": "German", "fr": "French", "es": "Spanish"}
 
@@ -169,11 +172,14 @@ ENGLISH = Language()
 # Of the columns of results, in English; `texts/en.json` does not repeat them.
 _OF_COLUMNS: Mapping[str, str] = {
     "value_noisy": RELEASED[0].meaning,
+    "value_adaptive": ADAPTIVE[0].meaning,
     "value_planned_anew": PLANNED_ANEW[0].meaning,
     "value_processed": PROCESSED_VALUE.meaning,
     "estimate_meaning": UNBIASED_VALUE.meaning,
     "error_meaning": STANDARD_ERROR_MEANING,
     "interval_meaning": INTERVAL_MEANING,
+    "interval_adaptive": ADAPTIVE_INTERVAL_MEANING,
+    "adaptive_label": LABEL,
     "sums_meaning": SUMS_MEANING.strip(),
     "weighted_meaning": WEIGHTED_MEANING.strip(),
     "weighted_sums_meaning": WEIGHTED_SUMS_MEANING.strip(),

@@ -73,7 +73,6 @@ def readers_page(export: Export, publication: Publication | None = None) -> str:
     publication = publication or Publication(sampling=sampling_of(export.results))
     language = export.language
     headed = headed_tables(export, publication.sampling)
-    bounds = [item.bound for part in export.results.readers for item in part.items]
     kept = _rows_kept([(len(table.rows), _width(table)) for *_, table in headed])
     sections = [
         Section(
@@ -91,7 +90,7 @@ def readers_page(export: Export, publication: Publication | None = None) -> str:
             ),
         )
         for number, ((title, heading, table), n_rows, bound) in enumerate(
-            zip(headed, kept, bounds, strict=True), start=1
+            zip(headed, kept, export.bounds.values(), strict=True), start=1
         )
     ]
     environment = jinja2.Environment(

@@ -17,6 +17,7 @@ from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.results.combination import write_combined
 from rpexplore.results.formats.publishing import FORMATS, publish
+from rpexplore.results.noisy_marginal import NoisyMarginal
 from rpexplore.results.results import AnyResults, load_any_results
 from rpexplore.workload.bases import Prefix
 from tests.support.made import Made
@@ -80,6 +81,9 @@ def sources(tmp_path_factory) -> Path:
     rp.postprocess(released, top / "smooth", method="smooth")
     rp.postprocess(released, top / "whole", method="nonnegative", rounded=True)
     write_combined(rp.combine(released), top / "combined")
+    elsewhere = NoisyMarginal.of(DOMAIN, "sex", [90, 110], 25)  # nobody stated its ρ
+    write_combined(rp.combine(released, noisy=[elsewhere]), top / "partly stated")
+    write_combined(rp.combine(noisy=[elsewhere]), top / "unstated")
     tables = rp.Workload.all_up_to(DOMAIN, 2)
     adaptive = adaptive_plan(tables, budget=rp.Budget(rho="1/10"), expected_records=200)
     rp.release(adaptive, pd.DataFrame(rows), top / "adaptive", name="s", ledger=ledger)

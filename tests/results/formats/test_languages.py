@@ -9,6 +9,7 @@ from pathlib import Path
 from string import Formatter
 from xml.etree import ElementTree
 
+import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
@@ -19,9 +20,12 @@ import rpexplore as rp
 from rpexplore.domain.levels import Level
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import ReleaseError
+from rpexplore.releases.adaptive_release import NO_GUARANTEE, bound_sentence, texts_of_bound
+from rpexplore.results.formats.export import Export
 from rpexplore.results.formats.languages import LANGUAGES, Language, Sentence, texts_of
 from rpexplore.results.formats.publishing import FORMATS, publish
 from rpexplore.results.formats.writers.quality import CONCEPTS, concepts_in
+from rpexplore.results.results import load_any_results
 from rpexplore.workload.bases import Hierarchy, Prefix, Ranges, Windows
 from rpexplore.workload.table_text import query_matrix
 from tests.results.formats.conftest import IMPRINT
@@ -120,9 +124,10 @@ def german(sources, tmp_path_factory):
     "kinds",
     [
         ("released", "areas", "own counts", "amounts"),
+        ("adaptive", "unstated"),
         pytest.param(("whole", "smooth", "guesses"), marks=pytest.mark.nightly),
     ],
-    ids=["released", "processed"],
+    ids=["released", "other noise", "processed"],
 )
 def test_nothing_is_left_in_english(german, kinds):
     for folder in map(german, kinds):
@@ -261,10 +266,41 @@ def test_the_guarantee_has_the_numbers_of_the_release(german, exports):
         assert epsilon.replace(".", ",").replace(" at ", " bei ") in said
 
 
+def test_a_cost_that_nobody_stated_is_said_in_every_language(sources):
+    for language in map(Language, LANGUAGES):
+        for kind, has_rho in (("partly stated", True), ("unstated", False)):
+            export = Export(sources / kind, language=language)
+            whom = language.unit("person")
+            assert export.noise_sentences[0] == language.text("noisy_unstated", **whom)
+            said = export.guarantee
+            assert (f"ρ = {language.number('0.1')}" in said) == has_rho
+            assert ("δ" in said) == has_rho
+            assert not re.search("ρ = 0 |δ = ", said)
+            assert language.is_english or not ENGLISH.search(said.split("SHA-256")[0]), said
+
+
+def test_bounds_of_adaptive_tables_have_their_numbers_in_every_language(sources):
+    release = load_any_results(sources / "adaptive")
+    (part,) = release.readers
+    limits = part.bounds["error_bound_95"].to_numpy()
+    total = part.table("sex")["value"].sum()
+    in_english = [bound_sentence(item.bound) for item in release.items]
+    assert [*Export(sources / "adaptive").bounds.values()] == in_english
+    for code in ("de", "fr", "es"):
+        export = Export(sources / "adaptive", language=Language(code))
+        assert list(export.bounds) == [item.name for item in release.items]
+        for sentence, limit in zip(export.bounds.values(), limits, strict=True):
+            numbers = re.findall("[0-9][0-9.,\u202f]*", sentence)[:2]
+            shown = [float(re.sub("[.\u202f]", "", one).replace(",", ".")) for one in numbers]
+            assert limit <= shown[0] <= 1.01 * (limit + 1)
+            assert 1 - 1e-9 <= shown[1] / (100 * limit / total) <= 1.1
+    assert texts_of_bound(np.nan, 200) == ("", "")
+    assert Language().text("no_bound") == bound_sentence(NO_GUARANTEE)
+
+
 def test_what_is_not_translated_is_refused(sources, tmp_path):
     for kind, formats, language, words in (
         ("released", ["html", "dcat"], "de", "The format 'dcat' is in English only"),
-        ("adaptive", ["html"], "fr", "adaptive estimates are in English only"),
         ("released", ["html"], "xx", "Exports have no language 'xx'; choose en"),
     ):
         with pytest.raises(ReleaseError, match=words):

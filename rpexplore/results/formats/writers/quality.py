@@ -201,17 +201,12 @@ def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tupl
     if imprint.period:
         yield "5", f"{imprint.period}."
     privacy = export.privacy
-    # The exact number, with a decimal point in every language.
-    rho = f"ρ = {privacy['rho']}"
-    yield (
-        "7.1",
-        text(
-            "q_formal",
-            definition=text("q_definition"),
-            unit=export.privacy_unit,
-            rho=rho if privacy["rho_is_known"] else text("q_at_least", rho=rho),
-        ),
-    )
+    formal = markdown_text(export.guarantee)
+    if privacy["rho_is_known"]:
+        definition, rho = text("q_definition"), f"ρ = {privacy['rho']}"
+        # The exact number, with a decimal point in every language.
+        formal = text("q_formal", definition=definition, unit=export.privacy_unit, rho=rho)
+    yield "7.1", formal
     yield "7.2", _treatment(export)
     if imprint.license:
         yield "8.3", text("q_licence", address=imprint.license)
