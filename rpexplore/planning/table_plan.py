@@ -1,7 +1,7 @@
 """Plan of tables: exact noise scales of all residuals, and what follows from them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -353,7 +353,7 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
             cells = CellVariances(self.workload, self.closure)
             smallest = cells.most_accurate(self.stated_scales).variances
             is_zero = smallest < _ROUNDING * own.mean  # what is left of 0 in floats
-            own = replace(own, smallest=np.where(is_zero, 0.0, own.smallest))
+            own = TableVariances(own.mean, own.largest, np.where(is_zero, 0.0, own.smallest))
         return own.in_units(self.workload.units)
 
     @cached_property
