@@ -68,7 +68,12 @@ from rpexplore.releases.measurement_file import (
     write_booking,
 )
 from rpexplore.releases.persons import one_of_each, refuse_differing, refuse_more_in_a_period
-from rpexplore.releases.pilot import note_rest, pilot_folder, refuse_rest_alone
+from rpexplore.releases.pilot import (
+    note_rest,
+    pilot_folder,
+    refuse_rest_alone,
+    refuse_shown_otherwise,
+)
 from rpexplore.releases.readme import COUNTED_IMPOSSIBLE
 from rpexplore.releases.release_steps import (
     ImpossibleRecords,
@@ -155,6 +160,7 @@ class ChargedRun:
             check_limit(account, plan, self._record_limit)
             check_approvals(account.approval_demands, plan.sha256, options.approvals)
         else:
+            refuse_shown_otherwise(plan, output, self._entry.started)
             _refuse_other_approvals(self._entry, options.approvals)
             _refuse_other_reading(self._entry, plan, self._reading)
             if not os.path.lexists(unfinished_folder(output) / NOTE):

@@ -12,12 +12,15 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.errors import LedgerError, ReleaseError, WorkloadError
 from rpexplore.releases import charged_run, large_tables
+from rpexplore.releases import release as release_module
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.measurement import check_measurable
 from rpexplore.releases.release import release, resume
 from tests.releases.table_plan import CSV, runs
 from tests.releases.test_pilot_release import drawn, unfinished
-from tests.releases.test_pilot_rest import FIRST, OTHER, REST
+from tests.releases.test_pilot_rest import FIRST, OTHER, REST, TABLES
+
+WHOLE = rp.plan(rp.Request(tables=TABLES, budget=rp.Budget(rho="1/2"), pilot="5%"))
 
 
 @pytest.fixture
@@ -91,6 +94,31 @@ def test_of_two_copies_of_a_run_that_drew_apart_one_is_finished(data, output, tm
     with pytest.raises(ReleaseError, match="one charge is for one release"):
         resume(copies[1])
     assert not copies[1].exists()
+    assert [run.state for run in runs(data)] == ["finished"]
+
+
+def test_a_pilot_that_lies_released_is_not_drawn_anew_in_a_copy_from_before(
+    data, output, tmp_path, monkeypatch
+):
+    """Of a folder that was brought back from a backup: two pilots for one charge."""
+
+    def stop(*_) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(release_module, "write_measured", stop)
+        with pytest.raises(KeyboardInterrupt):
+            release(WHOLE, data, output, pilot_only=True)
+    shutil.copytree(unfinished(output), tmp_path / "backup")
+    release(WHOLE, data, output, pilot_only=True)
+    after = unfinished(output).rename(tmp_path / "after")
+    (tmp_path / "backup").rename(unfinished(output))
+    with pytest.raises(ReleaseError, match="which is not drawn again") as caught:
+        release(WHOLE, data, output)
+    assert caught.value.says_charge
+    unfinished(output).rename(tmp_path / "before")
+    after.rename(unfinished(output))
+    release(WHOLE, data, output)
     assert [run.state for run in runs(data)] == ["finished"]
 
 
