@@ -20,7 +20,7 @@ from rpexplore.domain.dates import BLANKS
 # number, also one of a decimal or floating type, by its digits (7.0 is 7, as among categories); a
 # date as 2026-11-28.
 #
-# Other ids that are equal as numbers, such as 7 and 07 or 1000 and 1,000, may be one person or two.
+# Other ids that are equal as numbers, such as 7 and 07 or 1001 and 1,001, may be one person or two.
 # Either guess can break the limit: two people taken for one make room for each other. So records
 # are refused where both occur, as are UUIDs in capital and in small letters or with and without
 # dashes, and so are ids that programs write in many ways (times of day) or have rounded, and those
@@ -78,7 +78,8 @@ _DASHES = (
     "\u02d7\u058a\u05be\u1400\u1806\u2010-\u2015\u2043\u207b\u208b\u2212\u2796\u2e17\u2e1a\u2e3a\u2e3b"
     "\u2e40\u2e5d\u301c\u3030\u30a0\ufe31\ufe32\ufe58\ufe63\uff0d"
 )
-_BETWEEN = " ,'\u2019"  # groups of digits
+_NO_COMMA = " '\u2019"  # groups of digits, but for a comma
+_BETWEEN = f",{_NO_COMMA}"  # groups of digits
 _GROUPS = f"[{_BETWEEN}]([0-9]{{3}}(?:[{_BETWEEN}][0-9]{{3}})*(?:[.,][0-9]+)?)"
 _PAIRS = f"[{_BETWEEN}]([0-9]{{2}}(?:[{_BETWEEN}][0-9]{{2}})*[{_BETWEEN}][0-9]{{3}})"
 AS_NUMBER = (
@@ -89,6 +90,10 @@ AS_NUMBER = (
     ("[\u066c\uff0c]", ","),
     ("[\u066b\uff0e]", "."),
     (f"[{BLANKS}]+", " "),
+    # 1.234,00 and 1 234,000: behind groups by another sign, or by none, a comma is a decimal one.
+    *((r"^([+-]?[0-9]{1,3}(?:[.][0-9]{3})*)[.]((?:[0-9]{3})+,[0-9]+)$", r"\1\2"),) * 6,
+    (rf"^([+-]?[0-9]{{1,3}}(?:[{_NO_COMMA}][0-9]{{3}})+),([0-9]+)$", r"\1.\2"),
+    (r"^([+-]?(?:0[0-9]*|[0-9]{4,})),([0-9]+)$", r"\1.\2"),
     # 1.000.000, from behind, as 1,000,000; a single point may be that of decimals.
     *((r"^([+-]?[0-9]{1,3}(?:[.][0-9]{3})+)[.]([0-9]{3}(?:,[0-9]{3})*)$", r"\1,\2"),) * 6,
     (r"^([+-]?[0-9]{1,3})[.]([0-9]{3}(?:,[0-9]{3})+)$", r"\1,\2"),
@@ -120,7 +125,7 @@ UNCLEAR_ID = (
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]"
     "|^[+-]?(?:[0-9]+[.,][0-9]*[dDeE][+-]?|[.,][0-9]+[dDeE][+-]?|[0-9]+(?:[eE][+-]|[dD][+]))[0-9]+$"
     # Of 1.230 it is open whether it is 1.23 or 1230; 1.234 can only be met as 1234.
-    "|^[+-]?[1-9][0-9]{0,2}[.][0-9]{2}0$"
+    "|^[+-]?[1-9][0-9]{0,2}[.,][0-9]{2}0$"
 )
 """Canonical ids that are times of day, numbers as programs write them when they round, or two
 numbers by what the point is."""

@@ -68,7 +68,12 @@ from rpexplore.releases.measurement_file import (
     write_booking,
 )
 from rpexplore.releases.persons import one_of_each, refuse_differing, refuse_more_in_a_period
-from rpexplore.releases.pilot import note_rest, pilot_folder, refuse_rest_alone
+from rpexplore.releases.pilot import (
+    note_rest,
+    pilot_folder,
+    refuse_rest_alone,
+    refuse_shown_otherwise,
+)
 from rpexplore.releases.readme import COUNTED_IMPOSSIBLE
 from rpexplore.releases.release_steps import (
     ImpossibleRecords,
@@ -155,6 +160,7 @@ class ChargedRun:
             check_limit(account, plan, self._record_limit)
             check_approvals(account.approval_demands, plan.sha256, options.approvals)
         else:
+            refuse_shown_otherwise(plan, output, self._entry.started)
             _refuse_other_approvals(self._entry, options.approvals)
             _refuse_other_reading(self._entry, plan, self._reading)
             if not os.path.lexists(unfinished_folder(output) / NOTE):
@@ -396,6 +402,7 @@ class ChargedRun:
                 yield folder
                 if self._entry_id is None:
                     raise AssertionError("a release was written, but its run was not booked")
+                refuse_finished(self.ledger, self.ledger.entry(self._entry_id), folder)
         except OSError as error:
             folders = (unfinished_folder(self._output), self._output)
             if any((folder / NOTE).exists() for folder in folders):
@@ -410,6 +417,20 @@ class ChargedRun:
         note_finished(self.ledger, self._entry_id, self._output)
 
 
+def refuse_finished(ledger: Ledger, entry: LedgerEntry | None, folder: Path) -> None:
+    """Raise `ReleaseError` for a run that has finished elsewhere, from a copy of its folder.
+
+    Asked again before the release gets its name: meanwhile another machine may have drawn its own.
+    """
+    if entry is not None and entry.state == "finished":
+        failed = ReleaseError(
+            f"The run in {str(folder)!r} has finished elsewhere, as the ledger {ledger.name!r} "
+            "holds, and one charge is for one release; remove this folder, and use that release."
+        )
+        failed.says_charge = True
+        raise failed
+
+
 def note_finished(ledger: Ledger, entry_id: int, output: Path) -> None:
     """Note in the ledger that a run's release is complete, and remove what only served the run.
 
@@ -418,10 +439,12 @@ def note_finished(ledger: Ledger, entry_id: int, output: Path) -> None:
     try:
         ledger.finish(entry_id, manifest_sha256(output))
     except LedgerError as error:
-        raise LedgerError(
+        failed = LedgerError(
             f"The release is complete at {str(output)!r} and charged; only the note that it "
             f"finished could not be made. {error}"
-        ) from None
+        )
+        failed.says_charge = True
+        raise failed from None
     clear_unfinished(pilot_folder(output), BOOKED)  # of a pilot that was killed as it was written
     shutil.rmtree(output / RUN_FOLDER, ignore_errors=True)
 

@@ -10,6 +10,7 @@ import os
 import shutil
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -115,6 +116,32 @@ def refuse_rest_alone(plan: Plan, output: Path, *, is_booked: bool) -> None:
             "the folder of that run, or release its pilot first (--pilot-only)."
         )
     _refuse_other_rest(plan, unfinished_folder(output))
+
+
+def refuse_shown_otherwise(plan: Plan, output: Path, started: str) -> None:
+    """Raise `ReleaseError` if a booked run would draw the pilot anew that lies released beside it.
+
+    As it would where its unfinished folder is a copy from before the pilot was drawn.
+
+    started: when the run is booked to have started; a pilot that was released before is another's
+    """
+    folder = pilot_folder(output)
+    if not (folder / MANIFEST).is_file():
+        return
+    shown = Release.load(folder)
+    tables = shown.plan.part("tables")
+    is_own = tables is not None and tables.pilot_of == plan.booked_sha256
+    moment = datetime.fromisoformat(started).replace(microsecond=0)
+    is_later = datetime.fromisoformat(shown.manifest["finished"]) >= moment
+    if is_own and is_later and run_name(unfinished_folder(output)) != shown.manifest["run"]:
+        failed = ReleaseError(
+            f"The pilot of the run into {str(output)!r} is released, and its unfinished folder "
+            "does not have what was drawn, which is not drawn again; bring the folder back as it "
+            "was when the pilot was released, or run the plan into another folder, which is "
+            "charged as a further run."
+        )
+        failed.says_charge = True
+        raise failed
 
 
 def note_rest(plan: Plan, run: Path, *, is_begun: bool) -> None:

@@ -39,6 +39,7 @@ from rpexplore.releases.charged_run import (
     draft_of,
     note_finished,
     noted_run,
+    refuse_finished,
     refuse_run_of_version_1,
     write_measured,
 )
@@ -333,17 +334,13 @@ def resume(
                     f"that was booked for it in the ledger {book.name!r}; name the ledger "
                     "that it was booked in, or restore the plan."
                 )
-            if entry.state == "finished":  # in a copy of its folder other noise may be drawn
-                raise ReleaseError(
-                    f"The run in {str(folder)!r} has finished elsewhere, as the ledger "
-                    f"{book.name!r} holds, and one charge is for one release; remove this folder, "
-                    "and use that release."
-                )
+            refuse_finished(book, entry, folder)  # in a copy of it other noise may be drawn
             refuse_false_claims(plan)
             steps = PlanSteps.of(plan)
             manifest = steps.write(
                 folder, note, part_of_progress(on_progress, steps.drawn_share, 1.0)
             )
+            refuse_finished(book, book.entry(entry.id), folder)
     except OSError as error:
         raise not_written_but_drawn(output, error) from None
     note_finished(book, entry.id, output)

@@ -4,6 +4,7 @@ In a folder that several people may write to, anybody can make what a run of som
 find: its unfinished folder, its folder of settings, its file of secrets.
 """
 
+import errno
 import os
 import platform
 import pwd
@@ -27,7 +28,7 @@ from rpexplore.errors import DataError, LedgerError, ReleaseError, RpexploreErro
 from rpexplore.planning.strategies import user_cache
 from rpexplore.releases import atomic_folder
 from rpexplore.releases.atomic_folder import new_folder, unfinished_folder
-from rpexplore.releases.ledger import ledger_file
+from rpexplore.releases.ledger import ledger_file, overlaps
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.overlaps import remembered_ledgers
 from rpexplore.scenarios.autosave import Autosaves
@@ -356,6 +357,34 @@ def test_a_ledger_of_somebody_who_has_a_right_there_is_used(right, laid_beside, 
         os.chown(data.parent, *((NOBODY, -1) if right == "the folder" else (-1, NOGROUP)))
     rp.release(PLAN, data, tmp_path / "out")
     assert len(Ledger(laid_beside).account(data).entries) == 1
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_ledger_beside_the_records_that_is_closed_to_us_is_not_led_around(
+    named, data, tmp_path, monkeypatch
+):
+    """Its limit did not hold for whoever may not read it, where its folder is closed, too."""
+    closed = Ledger.beside(data).path
+    assert closed is not None
+    Ledger(closed).set_limit(data, PLAN.record_rho / 2)
+    if os.geteuid() == 0:
+        may, opened = os.access, Path.open
+
+        def refusing(path: Path, *args, **options):
+            if path == closed:
+                raise PermissionError(errno.EACCES, "Permission denied")
+            return opened(path, *args, **options)
+
+        monkeypatch.setattr(os, "access", lambda path, *rest: path != closed and may(path, *rest))
+        monkeypatch.setattr(Path, "open", refusing)
+    else:
+        closed.chmod(0o200)
+    # By another way of this user's memory, which does not have it.
+    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(overlaps, "_ledgers_to_note_in", lambda *_: [])
+    with pytest.raises(LedgerError, match="ask its owner for the right to use it"):
+        rp.release(PLAN, data, tmp_path / "out", ledger=tmp_path / "own.sqlite" if named else None)
+    assert not (tmp_path / "own.sqlite").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Runs of a rest whose notes are taken away: no pilot is drawn twice, no rest is of two plans."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,17 @@ import rpexplore as rp
 from rpexplore.analysis.forecast import public_tables_among
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTable, PublicTables
-from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.errors import LedgerError, ReleaseError, WorkloadError
 from rpexplore.releases import charged_run, large_tables
+from rpexplore.releases import release as release_module
+from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.measurement import check_measurable
 from rpexplore.releases.release import release, resume
 from tests.releases.table_plan import CSV, runs
 from tests.releases.test_pilot_release import drawn, unfinished
-from tests.releases.test_pilot_rest import FIRST, OTHER, REST
+from tests.releases.test_pilot_rest import FIRST, OTHER, REST, TABLES
+
+WHOLE = rp.plan(rp.Request(tables=TABLES, budget=rp.Budget(rho="1/2"), pilot="5%"))
 
 
 @pytest.fixture
@@ -90,6 +95,54 @@ def test_of_two_copies_of_a_run_that_drew_apart_one_is_finished(data, output, tm
         resume(copies[1])
     assert not copies[1].exists()
     assert [run.state for run in runs(data)] == ["finished"]
+
+
+def test_a_pilot_that_lies_released_is_not_drawn_anew_in_a_copy_from_before(
+    data, output, tmp_path, monkeypatch
+):
+    """Of a folder that was brought back from a backup: two pilots for one charge."""
+
+    def stop(*_) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(release_module, "write_measured", stop)
+        with pytest.raises(KeyboardInterrupt):
+            release(WHOLE, data, output, pilot_only=True)
+    shutil.copytree(unfinished(output), tmp_path / "backup")
+    release(WHOLE, data, output, pilot_only=True)
+    after = unfinished(output).rename(tmp_path / "after")
+    (tmp_path / "backup").rename(unfinished(output))
+    with pytest.raises(ReleaseError, match="which is not drawn again") as caught:
+        release(WHOLE, data, output)
+    assert caught.value.says_charge
+    unfinished(output).rename(tmp_path / "before")
+    after.rename(unfinished(output))
+    release(WHOLE, data, output)
+    assert [run.state for run in runs(data)] == ["finished"]
+
+
+@pytest.mark.parametrize("is_resumed", [False, True])
+def test_a_run_that_a_copy_has_finished_meanwhile_is_not_released(data, output, is_resumed):
+    """Two machines on one ledger ran copies of one unfinished folder: two noises, one charge."""
+    release(FIRST, data, output, pilot_only=True)
+    (run,), book = runs(data), Ledger.beside(data)
+
+    def meanwhile(doing: str, _: float) -> None:
+        if doing == "Writing the release":
+            book.finish(run.id, "0" * 64)
+
+    go_on = partial(release, REST, data)
+    if is_resumed:
+        stopped_as_it_writes(REST, data, output)
+        go_on = resume
+    with pytest.raises(ReleaseError, match="one charge is for one release") as caught:
+        go_on(output, on_progress=meanwhile)
+    assert caught.value.says_charge
+    assert not output.exists()
+    assert [run.manifest_sha256 for run in runs(data)] == ["0" * 64]
+    with pytest.raises(LedgerError, match="another release of this run"):  # at the last moment
+        book.finish(run.id, "1" * 64)
 
 
 def test_the_rest_behind_a_pilot_of_one_record_can_be_planned_with_other_parts():

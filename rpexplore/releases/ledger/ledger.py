@@ -366,7 +366,7 @@ class Ledger:
     def finish(self, entry_id: int, manifest_sha256: str = "") -> None:
         """Note that a run has been written, unless that is noted; its cost was booked before.
 
-        Raises `LedgerError` if the ledger has no such run.
+        Raises `LedgerError` if the ledger has no such run, or another release of it.
         """
         content = {"run": entry_id, "finished": now(), "manifest_sha256": manifest_sha256}
         missing = LedgerError(
@@ -380,6 +380,13 @@ class Ledger:
                 raise missing
             # A run that was killed right behind the note is finished a second time.
             noted = [event.content for event in ledger.events if event.kind == "finished"]
+            others = {one["manifest_sha256"] for one in noted if one["run"] == entry_id}
+            if manifest_sha256 and others - {"", manifest_sha256}:
+                raise LedgerError(
+                    f"The ledger {self.name!r} has another release of this run, from a copy of its "
+                    "unfinished folder, and one charge is for one release; remove this one, and "
+                    "use that."
+                )
             if not any({**one, "finished": content["finished"]} == content for one in noted):
                 ledger.add("finished", content)
 

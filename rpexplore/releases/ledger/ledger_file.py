@@ -308,6 +308,8 @@ def _refusing(path: Path) -> Iterator[None]:
         if getattr(error, "errno", None) == errno.ELOOP:  # links that lead to each other
             reason = "it is no file"
         remedy = "check that its folder can be written to, or name another ledger"
+        if getattr(error, "errno", None) == errno.EACCES and os.path.exists(path):
+            remedy = "it may have their account: ask its owner for the right to use it"
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             remedy = "another program holds it: try again when that is done with it"
         raise LedgerError(

@@ -123,7 +123,8 @@ def search(source: Source, named: Ledger | None, others: Sequence[Ledger] = ()) 
     """Look into all ledgers that may have the account of some records.
 
     Raises `LedgerError` if the one that is named cannot be read, or one around the records lacks
-    what this user has added.
+    what this user has added, or if this user has no right to read the one beside them: it may have
+    their account, whichever is named.
     """
     remembered = remembered_ledgers()
     places = Places(_ROOT, source.names(_ROOT))
@@ -131,6 +132,7 @@ def search(source: Source, named: Ledger | None, others: Sequence[Ledger] = ()) 
     found: dict[Ledger, _Found] = {}
     noted: list[Elsewhere] = []
     around = _ledgers_around(source)
+    beside = {Ledger(home / FILENAME) for home in homes(source)} & {*around}
     to_look = [*([] if named is None else [named]), *around, *others]
     to_look += [
         ledger
@@ -147,7 +149,9 @@ def search(source: Source, named: Ledger | None, others: Sequence[Ledger] = ()) 
         found[ledger] = _look(ledger, source)
         account, problem = found[ledger].account, found[ledger].problem
         if problem is not None and (
-            ledger == named or (ledger in around and isinstance(problem, LostEntriesError))
+            ledger == named
+            or (ledger in around and isinstance(problem, LostEntriesError))
+            or (ledger in beside and _is_closed_to_us(ledger, source))
         ):
             raise problem
         for one in () if account is None else account.elsewhere:
@@ -276,6 +280,12 @@ def _is_laid_by_a_stranger(ledger: Ledger, source: Source) -> bool:
             of_records = Path(source.connection.location).stat().st_uid
     folder = ledger.path.parent.stat()
     return owner != of_records and not may_write(owner, folder, as_anybody=False)
+
+
+def _is_closed_to_us(ledger: Ledger, source: Source) -> bool:
+    """Whether a ledger beside records may not be read by this user, and is no stranger's."""
+    assert ledger.path is not None
+    return not (os.access(ledger.path, os.R_OK) or _is_laid_by_a_stranger(ledger, source))
 
 
 def _ledgers_around(source: Source) -> list[Ledger]:
