@@ -222,7 +222,7 @@ def postprocess(
 def workbook(
     release: options.AnyResults,
     out: options.WorkbookOut,
-    cv_limit: options.WorkbookCvLimit = Ratio(CV_LIMIT),  # noqa: B008
+    cv_limit: options.WorkbookCvLimit = Ratio(CV_LIMIT),  # noqa: B008 - a number
     leave_empty: options.LeaveEmpty = False,
     force: options.Force = False,
     as_json: options.AsJson = False,

@@ -66,7 +66,7 @@ def one_thread(*, with_scipy: bool = False) -> Iterator[None]:
     if with_scipy:
         import_module("scipy.linalg")
     has_scipy, outer = "scipy.linalg" in sys.modules, _limit.of_block
-    if outer == (has_scipy, _Limit.n_changes):  # it holds already: asking takes 20 µs
+    if outer == (has_scipy, _Limit.n_changes):  # it holds already; finding out takes 20 µs
         yield
         return
     with _controller(has_scipy).limit(limits=1, user_api="blas"):

@@ -99,11 +99,11 @@ class Numbers(ABC):
 
     def _index_of(self, text: str) -> int:
         """The index of the value that a number or day in the records is in; −1: in none."""
-        raise NotImplementedError
+        raise NotImplementedError  # integers, bins and dates have their own
 
     def _first_of(self, index: int) -> str:
         """The first number or day of a value, as text."""
-        raise NotImplementedError
+        raise NotImplementedError  # integers, bins and dates have their own
 
     def label(self, index: int) -> str:
         return self.range_label(index, index)
