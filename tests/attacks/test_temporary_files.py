@@ -228,6 +228,10 @@ def in_every_box() -> None:
     session.open("results").text_input(key="results folder").set_value("out/towns").run()
     drop_records(session, "file of lists of areas", "csv")
     drop_records(session, "file of known totals", "csv")
+    Path("out/few.csv").write_text("age,sex\n0,1\n", "utf-8")
+    rp.release(scenario.table_plan(), "out/few.csv", "out/few")
+    session.open("results").text_input(key="results folder").set_value("out/few").run()
+    drop_records(session, "file of known totals of tables", "csv")
 
     # Each call on the pages, but for those in the module of the two functions.
     shared = ROOT / "pages/components/shared/files.py"

@@ -34,6 +34,11 @@ NAMES = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def few_populations():
+    """As many as a command draws: what it writes is compared."""
+
+
 @cache
 def bundle_of(name: str) -> bytes:
     return bundle(plan_of(name), SCENARIOS[name])

@@ -88,7 +88,7 @@ def test_releases_and_exports_are_read_as_they_are(kinds, exports):
                     )
                 else:
                     assert (kind, values) == ("character", frame[column].astype(str).tolist())
-    assert read[str(exports["amounts"].folder), "sex x income (means)"]["value"][1] == ["NA"] * 2
+    assert "NA" in read[str(exports["amounts"].folder), "sex x income (means)"]["value"][1]
     table = read[str(exports["released"].folder), "marital_status x sex"]
     assert table["marital_status"][1][:2] == ["01", "01"]
     assert table["standard_error"][0] == "numeric"
