@@ -2,7 +2,7 @@
 
 In reading order: `account` (events, and what they say of a dataset), `chain` (each event chained
 to the one before), `ledger` (booking, and where it is kept: `ledger_file`, `ledger_database` with
-`ledger_tables`), `overlaps` (one account for the same records).
+`ledger_tables` and `ledger_functions`), `overlaps` (one account for the same records).
 
 Imports what `releases` may import.
 """
