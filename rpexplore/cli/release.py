@@ -63,7 +63,7 @@ def release(
     from rpexplore.releases import release as releases
     from rpexplore.releases.approvals import load_approvals
     from rpexplore.releases.atomic_folder import MANIFEST, check_new
-    from rpexplore.releases.charged_run import booked_run
+    from rpexplore.releases.booked_run import booked_run
     from rpexplore.releases.ledger.overlaps import describe_earlier_run, ledger_of
     from rpexplore.releases.measurement_file import NOTE
     from rpexplore.releases.pilot import refuse_pilot_of_rest, refuse_without_pilot

@@ -1,7 +1,6 @@
 """A charged run: refused before it is booked, booked before any noise, drawn onto the disk."""
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -14,13 +13,13 @@ import numpy as np
 
 from rpexplore.common.numbers import Exact, exact_fraction
 from rpexplore.common.processes import Progress, part_of_progress
-from rpexplore.common.text import data_size, joined, plural, rounded, text_of_path, with_article
+from rpexplore.common.text import data_size, joined, plural, rounded, with_article
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import COUNTING, weight_note
 from rpexplore.domain.domain import formulas_warning
 from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
-from rpexplore.planning.plan import LAST_OF_VERSION_1, Plan, is_plan_of_version_1
+from rpexplore.planning.plan import Plan
 from rpexplore.releases import measurement
 from rpexplore.releases.adaptive_release import AdaptiveSteps
 from rpexplore.releases.approvals import (
@@ -32,45 +31,43 @@ from rpexplore.releases.approvals import (
 from rpexplore.releases.atomic_folder import (
     check_new,
     check_room,
-    clear_unfinished,
     new_folder,
     not_written,
     not_written_but_drawn,
     unfinished_folder,
+)
+from rpexplore.releases.booked_run import (
+    booked_run,
+    note_finished,
+    refuse_finished,
+    refuse_run_of_version_1,
 )
 from rpexplore.releases.ledger.account import (
     Account,
     LedgerEntry,
     check_limit,
     check_neighbours,
-    ledger_ids,
 )
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.overlaps import (
-    in_place_of,
     ledger_of,
     note_account,
     refuse_among_records,
     refuse_unnoted,
 )
 from rpexplore.releases.ledger.spent import Neighbours, Reading
-from rpexplore.releases.manifest import manifest_sha256, now
+from rpexplore.releases.manifest import now
 from rpexplore.releases.measurement_file import (
     BOOKED,
     NOTE,
-    PLAN,
-    RUN_FOLDER,
     BookingNote,
     Draft,
     Measured,
-    MeasurementNote,
-    read_booking,
     write_booking,
 )
 from rpexplore.releases.persons import one_of_each, refuse_differing, refuse_more_in_a_period
 from rpexplore.releases.pilot import (
     note_rest,
-    pilot_folder,
     refuse_rest_alone,
     refuse_shown_otherwise,
 )
@@ -417,88 +414,6 @@ class ChargedRun:
         note_finished(self.ledger, self._entry_id, self._output)
 
 
-def refuse_finished(ledger: Ledger, entry: LedgerEntry | None, folder: Path) -> None:
-    """Raise `ReleaseError` for a run that has finished elsewhere, from a copy of its folder.
-
-    Asked again before the release gets its name: meanwhile another machine may have drawn its own.
-    """
-    if entry is not None and entry.state == "finished":
-        failed = ReleaseError(
-            f"The run in {str(folder)!r} has finished elsewhere, as the ledger {ledger.name!r} "
-            "holds, and one charge is for one release; remove this folder, and use that release."
-        )
-        failed.says_charge = True
-        raise failed
-
-
-def note_finished(ledger: Ledger, entry_id: int, output: Path) -> None:
-    """Note in the ledger that a run's release is complete, and remove what only served the run.
-
-    Raises `LedgerError`, which says that it is complete.
-    """
-    try:
-        ledger.finish(entry_id, manifest_sha256(output))
-    except LedgerError as error:
-        failed = LedgerError(
-            f"The release is complete at {str(output)!r} and charged; only the note that it "
-            f"finished could not be made. {error}"
-        )
-        failed.says_charge = True
-        raise failed from None
-    clear_unfinished(pilot_folder(output), BOOKED)  # of a pilot that was killed as it was written
-    shutil.rmtree(output / RUN_FOLDER, ignore_errors=True)
-
-
-def noted_run(
-    ledger: Ledger, note: MeasurementNote, output: Path
-) -> tuple[Ledger, LedgerEntry | None]:
-    """The ledger and the entry of a run whose noise is drawn; None if the ledger has none.
-
-    In a ledger that others were merged into, the run can have another number than is noted.
-    """
-    ledger = in_place_of(ledger)
-    entries = {entry.id: entry for account in ledger.accounts() for entry in account.entries}
-    booked = note.booked_sha256 or note.plan_sha256
-    if len(ledger_ids(ledger.store.read_events())) > 1:
-        folder = text_of_path(os.path.realpath(output))
-        for entry in reversed(entries.values()):
-            if (entry.plan_sha256, entry.output) == (booked, folder):
-                return ledger, entry
-    return ledger, entries.get(note.entry_id)
-
-
-def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None:
-    """The run into this folder that was stopped after it was booked, if it is charged.
-
-    ledger: the one in use, which may be the noted one, moved. Raises `LedgerError` if the ledger
-    of the run cannot be read, or is gone.
-    """
-    note = read_booking(unfinished_folder(output))
-    if note is None:
-        return None
-    book, n_before = Ledger(note.ledger), note.n_entries
-    if book.path is not None and not book.path.exists():
-        if ledger is None and note.n_entries:
-            raise LedgerError(
-                f"The ledger {book.name!r}, in which a run into {str(output)!r} may be booked, is "
-                "gone; bring it back, or name it where it is now."
-            )
-        book = ledger or book
-    if (merged := in_place_of(book)) != book:  # where it has another number
-        book, n_before = merged, 0
-    folder = text_of_path(os.path.realpath(output))
-    stopped = [
-        entry
-        for account in book.accounts(settled=True)
-        for entry in account.entries
-        if entry.id > n_before
-        and (entry.plan_sha256, entry.output) == (note.plan_sha256, folder)
-        and entry.state == "started"
-        and note.started in ("", entry.started)
-    ]
-    return stopped[-1] if stopped else None
-
-
 def _booked_before(
     ledger: Ledger, account: Account, plan: Plan, output: Path
 ) -> LedgerEntry | None:
@@ -518,16 +433,6 @@ def _booked_before(
             "costs nothing further, or choose another folder."
         )
     return entry
-
-
-def refuse_run_of_version_1(output: Path) -> None:
-    """Raise `ReleaseError` if the unfinished run into this folder is of format version 1."""
-    if is_plan_of_version_1(unfinished_folder(output) / PLAN):
-        raise ReleaseError(
-            f"The run into {str(output)!r} that was stopped is of format version 1, which "
-            f"rpexplore {LAST_OF_VERSION_1} runs again or finishes at no further cost, and this "
-            "library does not; use that version for it, or choose another folder."
-        )
 
 
 def _refuse_other_approvals(entry: LedgerEntry, approvals: Sequence[Approval]) -> None:

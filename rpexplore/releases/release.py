@@ -34,15 +34,13 @@ from rpexplore.releases.atomic_folder import (
     resumed_folder,
     unfinished_folder,
 )
-from rpexplore.releases.charged_run import (
-    ChargedRun,
-    draft_of,
+from rpexplore.releases.booked_run import (
     note_finished,
     noted_run,
     refuse_finished,
     refuse_run_of_version_1,
-    write_measured,
 )
+from rpexplore.releases.charged_run import ChargedRun, draft_of, write_measured
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.manifest import manifest_sha256

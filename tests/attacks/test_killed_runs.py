@@ -159,7 +159,7 @@ def test_killed_while_it_tidies_a_release_is_tidied_later(tmp_path, monkeypatch)
     tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4}), 1)
     plan = rp.plan(rp.Request(tables=tables, budget=rp.Budget(rho=1)))
     with monkeypatch.context() as patch:
-        patch.setattr("rpexplore.releases.charged_run.shutil.rmtree", lambda *_, **__: None)
+        patch.setattr("rpexplore.releases.booked_run.shutil.rmtree", lambda *_, **__: None)
         whole = rp.release(plan, data, tmp_path / "whole").folder
     left = sorted(path.name for path in (whole / "run").iterdir())
     for number, gone in enumerate([["measured.int64"], ["drawn.json"], left]):

@@ -16,7 +16,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import DataError, LedgerError, ReleaseError
-from rpexplore.releases.charged_run import booked_run
+from rpexplore.releases.booked_run import booked_run
 from rpexplore.releases.ledger import ledger_file
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.overlaps import remembered_ledgers

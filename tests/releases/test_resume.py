@@ -14,7 +14,7 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.planner import plan_tables
-from rpexplore.releases.charged_run import booked_run
+from rpexplore.releases.booked_run import booked_run
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.measurement_file import read_booking, write_booking
@@ -283,7 +283,7 @@ def test_complete_files_are_kept_and_others_written_again(data, output, tmp_path
 
 def test_a_manifest_that_is_not_the_ledger_s_is_not_noted(data, output, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("rpexplore.releases.charged_run.shutil.rmtree", lambda *_, **__: None)
+        patch.setattr("rpexplore.releases.booked_run.shutil.rmtree", lambda *_, **__: None)
         release(PLANS["tables"], data, output)
     edit_manifest(output, lambda manifest: manifest["versions"].update(numpy="0"))
     with pytest.raises(ReleaseError, match=r"is not the one that the ledger .* holds"):

@@ -74,7 +74,7 @@ def without_noise(monkeypatch) -> None:
 
 def keep_what_was_drawn(monkeypatch) -> None:
     """A finished release then still has the folder of its run."""
-    monkeypatch.setattr("rpexplore.releases.charged_run.shutil.rmtree", lambda *_, **__: None)
+    monkeypatch.setattr("rpexplore.releases.booked_run.shutil.rmtree", lambda *_, **__: None)
 
 
 def drawn_in(folder: Path) -> np.ndarray:

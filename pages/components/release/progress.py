@@ -23,7 +23,7 @@ from rpexplore.common.text import capitalised, plural
 from rpexplore.data.source import Source
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
-from rpexplore.releases.charged_run import booked_run
+from rpexplore.releases.booked_run import booked_run
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
