@@ -177,7 +177,7 @@ def release(
             stopped = booked_run(out)
         except RpexploreError:
             note = "Once the ledger can be read, it tells whether the run is charged."
-        if charged or stopped:
+        if charged or stopped or releases.can_be_resumed(out):
             note = f"The run was booked before: {rho_text(loaded.rho)} stays charged."
             if releases.can_be_resumed(out):
                 note += (

@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +20,12 @@ _OURS = b'{"format":"rpexplore-'
 
 @contextmanager
 def new_folder(
-    output: Path, *, kept_with: str | None = None, drawn: str | None = None, is_new: bool = True
+    output: Path,
+    *,
+    kept_with: str | None = None,
+    drawn: str | None = None,
+    is_new: bool = True,
+    confirm: Callable[[Path], None] | None = None,
 ) -> Iterator[Path]:
     """A folder under a temporary name beside `output` that gets its name if the block ends well.
 
@@ -33,6 +38,8 @@ def new_folder(
         kept_with: A file with which the unfinished folder stays as it is, whatever goes wrong.
         drawn: A file with which no run but `resumed_folder` may touch it.
         is_new: Whether what an earlier run has left is cleared.
+        confirm: Called with the temporary folder when all of it is on disk and `output` is free,
+            just before it gets its name; it does not if this raises.
     """
     check_new(output, drawn=drawn)
     temporary = unfinished_folder(output)
@@ -41,7 +48,7 @@ def new_folder(
         with _new_and_locked(output, temporary, drawn) as lock:
             for left in temporary.iterdir() if is_new else ():
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
-            with _give_name(output, temporary, kept_with, lock):
+            with _give_name(output, temporary, kept_with, lock, confirm):
                 yield temporary
     except KeyboardInterrupt:
         # It may have come before anybody would clear the folder that had just been made.
@@ -75,11 +82,13 @@ def _new_and_locked(output: Path, temporary: Path, drawn: str | None) -> Iterato
 
 
 @contextmanager
-def resumed_folder(output: Path, drawn: str) -> Iterator[Path]:
+def resumed_folder(
+    output: Path, drawn: str, confirm: Callable[[Path], None] | None = None
+) -> Iterator[Path]:
     """The unfinished folder that an earlier `new_folder(output, drawn=…)` has left behind.
 
     It gets its name if the block ends well, and stays otherwise. Raises `ReleaseError` if there is
-    none, if `output` exists, or if a run is writing there.
+    none, if `output` exists, or if a run is writing there. confirm: as in `new_folder`
     """
     check_new(output)
     temporary = unfinished_folder(output)
@@ -95,7 +104,7 @@ def resumed_folder(output: Path, drawn: str) -> Iterator[Path]:
         )
     with _lock(lock, temporary, output):
         _refuse_foreign(lock, temporary)
-        with _give_name(output, temporary, drawn, lock):
+        with _give_name(output, temporary, drawn, lock, confirm):
             yield temporary
 
 
@@ -130,7 +139,13 @@ def unfinished_folder(output: Path) -> Path:
 
 
 @contextmanager
-def _give_name(output: Path, temporary: Path, kept_with: str | None, lock: int) -> Iterator[None]:
+def _give_name(
+    output: Path,
+    temporary: Path,
+    kept_with: str | None,
+    lock: int,
+    confirm: Callable[[Path], None] | None,
+) -> Iterator[None]:
     """Give the temporary folder its name if the block ends well; else remove it, or keep it.
 
     lock: the descriptor by which it was opened: whoever may write beside it could have put another
@@ -145,6 +160,8 @@ def _give_name(output: Path, temporary: Path, kept_with: str | None, lock: int) 
         check_new(output)
         os.sync()  # all of it is on disk before it looks complete
         _refuse_exchanged(temporary, lock, output)
+        if confirm is not None:
+            confirm(temporary)
         temporary.rename(output)
         _refuse_exchanged(output, lock, output)  # between the two there is time enough
         names_to_disk(output.parent)
@@ -207,6 +224,19 @@ def _usual_mode(folder: Path) -> int:
     mode = stat.S_IMODE(usual.stat().st_mode)
     usual.rmdir()
     return mode
+
+
+def refuse_unfinished(folder: Path) -> None:
+    """Raise `ReleaseError` for the folder of a run that has not ended, whatever is written in it.
+
+    Of two copies of it only one becomes a release, and nothing is read of the other one.
+    """
+    name = Path(os.path.abspath(folder)).name
+    if name == unfinished_folder(Path(name[1:].removesuffix(".unfinished"))).name:
+        raise ReleaseError(
+            f"{str(folder)!r} is the unfinished folder of a run, and no release yet; finish the "
+            "run (rpexplore release --resume --out FOLDER, with the name that it is to have)."
+        )
 
 
 def write_to_disk(path: Path, content: str | bytes) -> None:

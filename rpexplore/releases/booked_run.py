@@ -2,74 +2,114 @@
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 from rpexplore.common.text import text_of_path
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.planning.plan import LAST_OF_VERSION_1, is_plan_of_version_1
-from rpexplore.releases.atomic_folder import clear_unfinished, unfinished_folder
-from rpexplore.releases.ledger.account import LedgerEntry, ledger_ids
-from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.atomic_folder import MANIFEST, clear_unfinished, unfinished_folder
+from rpexplore.releases.ledger.account import LedgerEntry
+from rpexplore.releases.ledger.ledger import Ledger, OtherFiguresError
 from rpexplore.releases.ledger.overlaps import in_place_of
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.measurement_file import (
     BOOKED,
+    NOTE,
     PLAN,
     RUN_FOLDER,
     MeasurementNote,
+    pilot_sha256,
     read_booking,
 )
 from rpexplore.releases.pilot import pilot_folder
 
 
-def refuse_finished(ledger: Ledger, entry: LedgerEntry | None, folder: Path) -> None:
-    """Raise `ReleaseError` for a run that has finished elsewhere, from a copy of its folder.
+def is_entered_as_finished(ledger: Ledger, entry: LedgerEntry, folder: Path) -> bool:
+    """Whether the ledger has the release in an unfinished folder, which only lacks its name.
 
-    Asked again before the release gets its name: meanwhile another machine may have drawn its own.
+    Raises `ReleaseError` for a run that has finished elsewhere, from a copy of its folder.
     """
-    if entry is not None and entry.state == "finished":
-        failed = ReleaseError(
-            f"The run in {str(folder)!r} has finished elsewhere, as the ledger {ledger.name!r} "
-            "holds, and one charge is for one release; remove this folder, and use that release."
-        )
-        failed.says_charge = True
-        raise failed
+    if entry.state != "finished":
+        return False
+    if (folder / MANIFEST).is_file() and manifest_sha256(folder) == entry.manifest_sha256:
+        return True
+    failed = ReleaseError(
+        f"The run in {str(folder)!r} has finished elsewhere, as the ledger {ledger.name!r} "
+        "holds, and one charge is for one release; remove this folder, and use that release."
+    )
+    failed.says_charge = True
+    raise failed
 
 
-def note_finished(ledger: Ledger, entry_id: int, output: Path) -> None:
-    """Note in the ledger that a run's release is complete, and remove what only served the run.
+def enter_finished(ledger: Ledger, entry_id: int, folder: Path, output: Path, n_pilot: int) -> None:
+    """Enter in the ledger that the release in an unfinished folder is that of its run.
 
-    Raises `LedgerError`, which says that it is complete.
+    From then on no copy of the folder, with other noise, can become one. Just before it gets its
+    name: a run that is stopped between the two is given that later.
+
+    Raises `ReleaseError` if the ledger has another release of the run, and `LedgerError`; both say
+    what is charged.
+
+    Args:
+        folder: The unfinished one, all of which is on disk.
+        output: Its name to be.
+        n_pilot: How many numbers the run's pilot measures; 0 without one.
     """
     try:
-        ledger.finish(entry_id, manifest_sha256(output))
+        with removing_other_figures(folder):
+            ledger.finish(entry_id, manifest_sha256(folder), pilot_sha256(folder, n_pilot))
     except LedgerError as error:
         failed = LedgerError(
-            f"The release is complete at {str(output)!r} and charged; only the note that it "
-            f"finished could not be made. {error}"
+            f"The release is charged and written, and gets its name {str(output)!r} once the "
+            "ledger has noted that; when that can be written to, finish it without further cost "
+            f"(rpexplore release --resume --out {quote(str(output))}). {error}"
         )
         failed.says_charge = True
         raise failed from None
+
+
+@contextmanager
+def removing_other_figures(folder: Path) -> Iterator[None]:
+    """Have an unfinished folder removed, unread, if others of its run's figures were shown."""
+    try:
+        yield
+    except OtherFiguresError as error:
+        for note in (NOTE, BOOKED):  # with which it would be kept
+            (folder / note).unlink(missing_ok=True)
+        failed = ReleaseError(f"{error} What was drawn in {str(folder)!r} is removed.")
+        failed.says_charge = True
+        raise failed from None
+
+
+def tidy(output: Path) -> None:
+    """Remove what only served the run of a release that is complete."""
     clear_unfinished(pilot_folder(output), BOOKED)  # of a pilot that was killed as it was written
     shutil.rmtree(output / RUN_FOLDER, ignore_errors=True)
 
 
 def noted_run(
-    ledger: Ledger, note: MeasurementNote, output: Path
+    ledger: Ledger, note: MeasurementNote, folder: Path
 ) -> tuple[Ledger, LedgerEntry | None]:
     """The ledger and the entry of a run whose noise is drawn; None if the ledger has none.
 
-    In a ledger that others were merged into, the run can have another number than is noted.
+    By when it was booked: in a ledger that others were merged into, it can have another number.
+
+    folder: of the run; notes of earlier versions there do not tell that moment
     """
-    ledger = in_place_of(ledger)
+    ledger, booking = in_place_of(ledger), read_booking(folder)
     entries = {entry.id: entry for account in ledger.accounts() for entry in account.entries}
-    booked = note.booked_sha256 or note.plan_sha256
-    if len(ledger_ids(ledger.store.read_events())) > 1:
-        folder = text_of_path(os.path.realpath(output))
-        for entry in reversed(entries.values()):
-            if (entry.plan_sha256, entry.output) == (booked, folder):
-                return ledger, entry
-    return ledger, entries.get(note.entry_id)
+    if booking is None or not booking.started:
+        return ledger, entries.get(note.entry_id)
+    booked = note.booked_sha256 or note.plan_sha256, booking.started
+    found = [one for one in entries.values() if (one.plan_sha256, one.started) == booked]
+    # Of two copies of a ledger, merged, that have two releases of it: see `merging`.
+    if len(found) > 1 and (folder / MANIFEST).is_file():
+        sha256 = manifest_sha256(folder)
+        found = [one for one in found if one.manifest_sha256 == sha256] or found
+    return ledger, found[-1] if found else None
 
 
 def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None:

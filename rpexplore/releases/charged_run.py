@@ -38,9 +38,10 @@ from rpexplore.releases.atomic_folder import (
 )
 from rpexplore.releases.booked_run import (
     booked_run,
-    note_finished,
-    refuse_finished,
+    enter_finished,
     refuse_run_of_version_1,
+    removing_other_figures,
+    tidy,
 )
 from rpexplore.releases.ledger.account import (
     Account,
@@ -63,6 +64,7 @@ from rpexplore.releases.measurement_file import (
     BookingNote,
     Draft,
     Measured,
+    pilot_sha256,
     write_booking,
 )
 from rpexplore.releases.persons import one_of_each, refuse_differing, refuse_more_in_a_period
@@ -157,7 +159,7 @@ class ChargedRun:
             check_limit(account, plan, self._record_limit)
             check_approvals(account.approval_demands, plan.sha256, options.approvals)
         else:
-            refuse_shown_otherwise(plan, output, self._entry.started)
+            refuse_shown_otherwise(self._entry, output, self.steps.n_pilot)
             _refuse_other_approvals(self._entry, options.approvals)
             _refuse_other_reading(self._entry, plan, self._reading)
             if not os.path.lexists(unfinished_folder(output) / NOTE):
@@ -389,17 +391,22 @@ class ChargedRun:
     def folder(self) -> Iterator[Path]:
         """The folder of the release, complete when the block ends well.
 
-        Otherwise it is not there, or can be finished later if the run is booked. The ledger then
-        notes that the run has finished. Raises `ReleaseError` for what cannot be written, which
-        says whether the run is charged.
+        Otherwise it is not there, or can be finished later if the run is booked. The ledger notes
+        that the run has finished before the folder gets its name. Raises `ReleaseError` for what
+        cannot be written, which says whether the run is charged.
         """
         is_new = not self.is_booked
+
+        def finish(folder: Path) -> None:
+            if self._entry_id is None:
+                raise AssertionError("a release was written, but its run was not booked")
+            enter_finished(self.ledger, self._entry_id, folder, self._output, self.steps.n_pilot)
+
         try:
-            with new_folder(self._output, kept_with=BOOKED, drawn=NOTE, is_new=is_new) as folder:
+            with new_folder(
+                self._output, kept_with=BOOKED, drawn=NOTE, is_new=is_new, confirm=finish
+            ) as folder:
                 yield folder
-                if self._entry_id is None:
-                    raise AssertionError("a release was written, but its run was not booked")
-                refuse_finished(self.ledger, self.ledger.entry(self._entry_id), folder)
         except OSError as error:
             folders = (unfinished_folder(self._output), self._output)
             if any((folder / NOTE).exists() for folder in folders):
@@ -411,7 +418,17 @@ class ChargedRun:
                     "costs nothing further."
                 )
             raise ReleaseError(f"{not_written(self._output, error)}. {remedy}") from None
-        note_finished(self.ledger, self._entry_id, self._output)
+        tidy(self._output)
+
+    def enter_pilot(self, folder: Path) -> None:
+        """Enter in the ledger the figures of the run's pilot, just before they are shown.
+
+        Raises `ReleaseError` if others were shown, and `LedgerError`.
+        """
+        if self._entry_id is None:
+            raise AssertionError("a pilot was drawn, but its run was not booked")
+        with removing_other_figures(folder):
+            self.ledger.note_pilot(self._entry_id, pilot_sha256(folder, self.steps.n_pilot))
 
 
 def _booked_before(

@@ -45,7 +45,7 @@ from rpexplore.releases.approvals import (
     read_approvals,
     readme_section,
 )
-from rpexplore.releases.atomic_folder import MANIFEST
+from rpexplore.releases.atomic_folder import MANIFEST, refuse_unfinished
 from rpexplore.releases.items import Answer, Item, PartReader
 from rpexplore.releases.manifest import (
     README,
@@ -382,6 +382,12 @@ class Release(SeveralParts):
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
+        refuse_unfinished(Path(folder))
+        return cls.load_complete(folder)
+
+    @classmethod
+    def load_complete(cls, folder: str | Path) -> Self:
+        """As `load`, also of a folder that is complete and has not got its name yet."""
         folder = Path(folder)
         _refuse_version_1(folder)
         # Only releases of which it is true say that they were approved, or what they counted.

@@ -282,6 +282,17 @@ def write_numbers(folder: Path, numbers: np.ndarray) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def pilot_sha256(folder: Path, n_pilot: int) -> str:
+    """SHA-256 of the measurements of a run's pilot, the first of all; "" without a pilot.
+
+    Raises `ReleaseError` or `OSError` if they are not there.
+    """
+    if not n_pilot:
+        return ""
+    numbers = Measured(folder).read(0, n_pilot)
+    return hashlib.sha256(np.ascontiguousarray(numbers, dtype=_TYPE).data.cast("B")).hexdigest()
+
+
 def _take_room(path: Path, size: int, *, kept: int = 0) -> None:
     """Take the room on disk for a file of so many bytes; all behind the first `kept` are new."""
     with path.open("r+b" if kept else "wb") as file:

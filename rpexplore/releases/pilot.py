@@ -8,9 +8,9 @@ running it again draws the rest and nothing twice.
 
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -27,6 +27,7 @@ from rpexplore.releases.atomic_folder import (
     write_to_disk,
 )
 from rpexplore.releases.finished_release import Release
+from rpexplore.releases.ledger.account import LedgerEntry
 from rpexplore.releases.measurement_file import (
     NOTE,
     PLAN,
@@ -34,6 +35,7 @@ from rpexplore.releases.measurement_file import (
     Measured,
     MeasurementNote,
     note_shown,
+    pilot_sha256,
     write_numbers,
 )
 from rpexplore.releases.release_steps import PlanSteps
@@ -118,30 +120,26 @@ def refuse_rest_alone(plan: Plan, output: Path, *, is_booked: bool) -> None:
     _refuse_other_rest(plan, unfinished_folder(output))
 
 
-def refuse_shown_otherwise(plan: Plan, output: Path, started: str) -> None:
-    """Raise `ReleaseError` if a booked run would draw the pilot anew that lies released beside it.
+def refuse_shown_otherwise(entry: LedgerEntry, output: Path, n_pilot: int) -> None:
+    """Raise `ReleaseError` if a booked run would draw the pilot anew that its ledger has as shown.
 
     As it would where its unfinished folder is a copy from before the pilot was drawn.
 
-    started: when the run is booked to have started; a pilot that was released before is another's
+    n_pilot: how many numbers the pilot measures
     """
-    folder = pilot_folder(output)
-    if not (folder / MANIFEST).is_file():
+    if not entry.pilot_sha256:
         return
-    shown = Release.load(folder)
-    tables = shown.plan.part("tables")
-    is_own = tables is not None and tables.pilot_of == plan.booked_sha256
-    moment = datetime.fromisoformat(started).replace(microsecond=0)
-    is_later = datetime.fromisoformat(shown.manifest["finished"]) >= moment
-    if is_own and is_later and run_name(unfinished_folder(output)) != shown.manifest["run"]:
-        failed = ReleaseError(
-            f"The pilot of the run into {str(output)!r} is released, and its unfinished folder "
-            "does not have what was drawn, which is not drawn again; bring the folder back as it "
-            "was when the pilot was released, or run the plan into another folder, which is "
-            "charged as a further run."
-        )
-        failed.says_charge = True
-        raise failed
+    with suppress(OSError, ReleaseError):  # it has fewer numbers, or none
+        if pilot_sha256(unfinished_folder(output), n_pilot) == entry.pilot_sha256:
+            return
+    failed = ReleaseError(
+        f"The pilot of the run into {str(output)!r} is released, and its unfinished folder does "
+        "not have what was drawn, which is not drawn again; bring the folder back as it was when "
+        "the pilot was released, or run the plan into another folder, which is charged as a "
+        "further run."
+    )
+    failed.says_charge = True
+    raise failed
 
 
 def note_rest(plan: Plan, run: Path, *, is_begun: bool) -> None:
@@ -197,7 +195,12 @@ def run_name(run: Path) -> str:
 
 
 def release_pilot(
-    plan: Plan, run: Path, output: Path, note: MeasurementNote, on_progress: Progress
+    plan: Plan,
+    run: Path,
+    output: Path,
+    note: MeasurementNote,
+    enter: Callable[[], None],
+    on_progress: Progress,
 ) -> Release:
     """Write the release of a pilot that is drawn; one that is there already is left as it is.
 
@@ -206,19 +209,22 @@ def release_pilot(
         run: The unfinished folder of the run, which has the pilot's measurements.
         output: The folder of the run.
         note: Of the run; of its measurements nothing is taken.
+        enter: Enters its figures in the ledger, or raises if others were shown; called before the
+            release gets its name.
 
     Raises:
         ReleaseError: If it cannot be written.
     """
     folder = pilot_folder(output)
     if folder.is_dir():  # this run's, by `refuse_without_pilot`
+        enter()
         return Release.load(folder)
     own = _within_universe(pilot_plan(plan.part("tables"), plan.sha256).alone, plan)
     steps = PlanSteps.of(own)
     numbers = Measured(run).read(0, steps.starts()[-1])
     write_to_disk(run / _NAME, note.run)
     note_shown(run)
-    with new_folder(folder) as unfinished:
+    with new_folder(folder, confirm=lambda _: enter()) as unfinished:
         write_to_disk(unfinished / PLAN, own.text)
         sha256 = write_numbers(unfinished, numbers)
         own_note = replace(

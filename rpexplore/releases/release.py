@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rpexplore.common.numbers import Exact
@@ -35,10 +36,11 @@ from rpexplore.releases.atomic_folder import (
     unfinished_folder,
 )
 from rpexplore.releases.booked_run import (
-    note_finished,
+    enter_finished,
+    is_entered_as_finished,
     noted_run,
-    refuse_finished,
     refuse_run_of_version_1,
+    tidy,
 )
 from rpexplore.releases.charged_run import ChargedRun, draft_of, write_measured
 from rpexplore.releases.finished_release import Release
@@ -201,7 +203,8 @@ def release(
         )
         on_writing = part_of_progress(on_progress, steps.drawn_share, 1.0)
         if pilot_only:
-            done = release_pilot(plan, folder, output, note, on_writing)
+            show = partial(charged_run.enter_pilot, folder)
+            done = release_pilot(plan, folder, output, note, show, on_writing)
             raise _PilotReleased  # the folder stays unfinished, with what is drawn
         write_note(folder, note)
         done = Release(output, plan, steps.write(folder, note, on_writing))
@@ -310,20 +313,27 @@ def resume(
             return finished
         note = read_note(output, measured=False)
         book, entry = noted_run(Ledger(ledger or note.ledger), note, output)
+        # Versions that gave a release its name first noted it in the ledger afterwards.
         if entry is not None and entry.manifest_sha256 not in ("", manifest_sha256(output)):
             raise ReleaseError(
                 f"The manifest of {str(output)!r} is not the one that the ledger "
                 f"{book.name!r} holds for its run; use the original folder."
             )
-        note_finished(book, note.entry_id if entry is None else entry.id, output)
+        book.finish(note.entry_id if entry is None else entry.id, manifest_sha256(output))
+        tidy(output)
         return finished
+
+    def finish(folder: Path) -> None:
+        assert entry is not None
+        enter_finished(book, entry.id, folder, output, steps.n_pilot)
+
     try:
-        with resumed_folder(output, NOTE) as folder:
+        with resumed_folder(output, NOTE, finish) as folder:
             refuse_run_of_version_1(output)
             on_progress("Checking what was drawn", 0.0)
             note = read_note(folder)
             plan = load_plan(folder / PLAN)
-            book, entry = noted_run(Ledger(ledger or note.ledger), note, output)
+            book, entry = noted_run(Ledger(ledger or note.ledger), note, folder)
             booked = note.booked_sha256 or note.plan_sha256
             is_own = note.plan_sha256 == plan.sha256 and booked == plan.booked_sha256
             if entry is None or not is_own or entry.plan_sha256 != booked:
@@ -332,16 +342,16 @@ def resume(
                     f"that was booked for it in the ledger {book.name!r}; name the ledger "
                     "that it was booked in, or restore the plan."
                 )
-            refuse_finished(book, entry, folder)  # in a copy of it other noise may be drawn
-            refuse_false_claims(plan)
             steps = PlanSteps.of(plan)
-            manifest = steps.write(
-                folder, note, part_of_progress(on_progress, steps.drawn_share, 1.0)
-            )
-            refuse_finished(book, book.entry(entry.id), folder)
+            if is_entered_as_finished(book, entry, folder):
+                manifest = Release.load_complete(folder).manifest
+            else:
+                refuse_false_claims(plan)
+                on_writing = part_of_progress(on_progress, steps.drawn_share, 1.0)
+                manifest = steps.write(folder, note, on_writing)
     except OSError as error:
         raise not_written_but_drawn(output, error) from None
-    note_finished(book, entry.id, output)
+    tidy(output)
     on_progress("Finished", 1.0)
     return Release(output, plan, manifest)
 

@@ -335,7 +335,11 @@ def test_the_server_demands_approvals(ledger, owned, data, postgres, monkeypatch
     later = {"run": 2, "n": 2, "approvals": [one]}
     with pytest.raises(psycopg.Error, match="no sound entry"):
         said_by(postgres, "booker", call("approved", later))
-    ledger.finish(2, "digest")
+    ledger.note_pilot(2, "pilot")
+    of_pilot = call("pilot", {"run": 2, "noted": "", "pilot_sha256": "other"})
+    with pytest.raises(psycopg.Error, match="no sound entry"):
+        said_by(postgres, "booker", of_pilot)
+    ledger.finish(2, "digest", "pilot")
     for finished in ({"run": 2, "manifest_sha256": "other"}, {"run": 1, "manifest_sha256": ""}):
         with pytest.raises(psycopg.Error, match="no sound entry"):
             said_by(postgres, "booker", call("finished", {**finished, "finished": ""}))
@@ -407,8 +411,10 @@ def test_nobody_finishes_the_run_of_another_role(ledger, data, postgres):
     try:
         LedgerDatabase(OWNER).create(("other",))
         content = {"run": run_id, "finished": "", "manifest_sha256": "false"}
-        with pytest.raises(psycopg.Error, match="no sound entry"):
-            said_by(postgres, "other", call("finished", content))
+        pilot = {"run": run_id, "noted": "", "pilot_sha256": "false"}
+        for kind, one in (("finished", content), ("pilot", pilot)):
+            with pytest.raises(psycopg.Error, match="no sound entry"):
+                said_by(postgres, "other", call(kind, one))
     finally:
         postgres.run("DROP OWNED BY other", "DROP ROLE other")
     ledger.finish(run_id, "true")
@@ -659,7 +665,7 @@ def test_a_ledger_of_version_1_is_read_and_renewed_by_its_owner(ledger, data, po
         made.create()
 
 
-@pytest.mark.parametrize("version", [2, 5])
+@pytest.mark.parametrize("version", [2, 6])
 def test_a_ledger_of_an_earlier_version_is_renewed_and_its_roles_keep_their_rights(
     version, ledger, data, postgres
 ):

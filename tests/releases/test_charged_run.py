@@ -58,17 +58,6 @@ def test_a_rule_for_persons_that_the_plan_does_not_have_is_refused(tmp_path):
         ChargedRun(PLAN, source, tmp_path / "release", options)
 
 
-def test_a_complete_release_is_kept_if_only_the_last_note_fails(charge, tmp_path, monkeypatch):
-    def broken(self, run, manifest_sha256):
-        raise LedgerError("The disk is full.")
-
-    monkeypatch.setattr(Ledger, "finish", broken)
-    with pytest.raises(LedgerError, match=r"complete at .* and charged.* The disk is full\."):
-        run(charge)
-    assert (tmp_path / "out" / "release" / "tables.csv").read_text() == "noisy"
-    assert [run.state for run in runs(tmp_path)] == ["started"]
-
-
 @pytest.mark.parametrize(
     ("state", "says"),
     [

@@ -303,7 +303,7 @@ def test_another_run_does_not_clear_what_can_be_finished(
 def test_resumed_releases_are_those_of_the_measurements(stopped, output, monkeypatch):
     """The same measurements give the same bytes, however often the writing was begun."""
     # A run that has finished is finished nowhere else.
-    monkeypatch.setattr("rpexplore.releases.release.note_finished", lambda *_: None)
+    monkeypatch.setattr("rpexplore.releases.release.enter_finished", lambda *_: None)
     shutil.copytree(stopped, output.parent / ".copy.unfinished")
     first, second = (
         {entry["path"]: entry["sha256"] for entry in resume(folder).manifest["files"]}

@@ -1,5 +1,6 @@
 """A dry run, a run after its button was pressed, and what the ledger holds."""
 
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -199,7 +200,11 @@ def unfinished_runs(account: Account, ledger: Ledger, going_on: Path | None) -> 
     going_on: the folder of one that the page goes on with
     """
     for entry in account.entries:
-        if entry.state == "finished" or entry.output == str(going_on):
+        # Stopped between its entry as finished and its name, a release lacks only that.
+        has_ended = entry.state == "finished" and (
+            os.path.lexists(entry.output) or not can_be_resumed(entry.output, entry.id)
+        )
+        if has_ended or entry.output == str(going_on):
             continue
         state, way_on = "It stays charged.", None
         if can_be_resumed(entry.output, entry.id):

@@ -37,6 +37,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "output": str,
     },
     "finished": {"run": int, "finished": str, "manifest_sha256": str},
+    "pilot": {"run": int, "noted": str, "pilot_sha256": str},
     "limit": {"names": list, "noted": str, "user": str, "record_rho": str | None},
     "elsewhere": {"names": list, "noted": str, "user": str, "ledger": str},
     "approvals": {"names": list, "noted": str, "user": str, "n": int, "allowed_signers": str},
@@ -216,6 +217,7 @@ class LedgerEntry:
     data_modified: str = ""
     user: str = ""
     manifest_sha256: str = ""
+    pilot_sha256: str = ""  # of the figures of its pilot, if that was or is about to be shown
     approvals: tuple[NotedApproval, ...] = ()
     n_demanded: int = 0  # approvals, when it was booked
     kind: Neighbours = ADDED_OR_REMOVED  # the neighbours that its ρ is for
@@ -431,6 +433,9 @@ def account_of_names(
             entries[entry.id] = replace(
                 entry, state="finished", manifest_sha256=content["manifest_sha256"]
             )
+        if event.kind == "pilot" and content["run"] in entries:
+            entry = entries[content["run"]]
+            entries[entry.id] = replace(entry, pilot_sha256=content["pilot_sha256"])
         if event.kind == "approved" and content["run"] in entries:
             noted = tuple(NotedApproval(**approval) for approval in content["approvals"])
             entry = entries[content["run"]]

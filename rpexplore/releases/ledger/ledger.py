@@ -132,7 +132,8 @@ def is_database(place: str | Path) -> bool:
 # rationals in text; a plan that protects a person with at most m records shows them times m².
 #
 #     run        a run of a plan on a dataset; charged whether or not it finished
-#     finished   a run has been written
+#     finished   a run has been written, and is about to be shown
+#     pilot      the pilot of a run is about to be shown, or the run with it
 #     limit      the most that may be spent on a dataset; null lifts it
 #     elsewhere  a dataset is charged in another ledger
 #     approvals  how many people of which list must have approved the plan of a run; 0 lifts it
@@ -144,6 +145,10 @@ def is_database(place: str | Path) -> bool:
 
 
 FILENAME = LEDGER
+
+
+class OtherFiguresError(LedgerError):
+    """Of a run that a ledger holds other figures were shown, so that these may not be."""
 
 
 @dataclass(frozen=True)
@@ -363,12 +368,58 @@ class Ledger:
                 ledger.add("approved", {"run": entry_id, "n": n, "approvals": noted})
             return entry_id
 
-    def finish(self, entry_id: int, manifest_sha256: str = "") -> None:
+    def finish(self, entry_id: int, manifest_sha256: str = "", pilot_sha256: str = "") -> None:
         """Note that a run has been written, unless that is noted; its cost was booked before.
 
-        Raises `LedgerError` if the ledger has no such run, or another release of it.
+        Raises `LedgerError` if the ledger has no such run, and `OtherFiguresError` if it has
+        another release of it, or another pilot.
+
+        Args:
+            pilot_sha256: Of the figures of the run's pilot, as in `note_pilot`; "" if it has none.
         """
         content = {"run": entry_id, "finished": now(), "manifest_sha256": manifest_sha256}
+        with self._noting(entry_id) as ledger:
+            # A run that was killed right behind the note is finished a second time.
+            noted = [event.content for event in ledger.events if event.kind == "finished"]
+            others = {one["manifest_sha256"] for one in noted if one["run"] == entry_id}
+            if manifest_sha256 and others - {"", manifest_sha256}:
+                raise OtherFiguresError(
+                    f"The ledger {self.name!r} has another release of this run, from a copy of its "
+                    "unfinished folder, and one charge is for one release; use that one."
+                )
+            if any({**one, "finished": content["finished"]} == content for one in noted):
+                return
+            if pilot_sha256:
+                self._add_pilot(ledger, entry_id, pilot_sha256)
+            ledger.add("finished", content)
+
+    def note_pilot(self, entry_id: int, sha256: str) -> None:
+        """Note that the pilot of a run is about to be shown, unless that is noted.
+
+        Raises as `finish` does: no other pilot of the run, nor a release with another one, may
+        have been shown.
+
+        Args:
+            sha256: Of the pilot's figures: its measurements, in the form in which runs keep them.
+        """
+        with self._noting(entry_id) as ledger:
+            self._add_pilot(ledger, entry_id, sha256)
+
+    def _add_pilot(self, ledger: LedgerTransaction, entry_id: int, sha256: str) -> None:
+        of_run = [event for event in ledger.events if event.content.get("run") == entry_id]
+        shown = [event.content["pilot_sha256"] for event in of_run if event.kind == "pilot"]
+        if sha256 in shown:
+            return
+        if shown or any(event.kind == "finished" for event in of_run):
+            raise OtherFiguresError(
+                f"The ledger {self.name!r} has another pilot of this run, from a copy of its "
+                "unfinished folder, and one charge is for one pilot; use that one."
+            )
+        ledger.add("pilot", {"run": entry_id, "noted": now(), "pilot_sha256": sha256})
+
+    @contextmanager
+    def _noting(self, entry_id: int) -> Iterator[LedgerTransaction]:
+        """A transaction that notes something of a run; raises `LedgerError` if there is none."""
         missing = LedgerError(
             f"The ledger {self.name!r} has no run {entry_id}: it is gone, or another one than the "
             "run was booked in; restore it, or name the ledger that has the run."
@@ -378,17 +429,7 @@ class Ledger:
         with self.store.transaction() as ledger:
             if not any((event.id, event.kind) == (entry_id, "run") for event in ledger.events):
                 raise missing
-            # A run that was killed right behind the note is finished a second time.
-            noted = [event.content for event in ledger.events if event.kind == "finished"]
-            others = {one["manifest_sha256"] for one in noted if one["run"] == entry_id}
-            if manifest_sha256 and others - {"", manifest_sha256}:
-                raise LedgerError(
-                    f"The ledger {self.name!r} has another release of this run, from a copy of its "
-                    "unfinished folder, and one charge is for one release; remove this one, and "
-                    "use that."
-                )
-            if not any({**one, "finished": content["finished"]} == content for one in noted):
-                ledger.add("finished", content)
+            yield ledger
 
     def note_elsewhere(
         self, source: Source, other: "Ledger", events: Sequence[Event], known: KnownBounds

@@ -13,7 +13,7 @@ from rpexplore.releases.ledger.account import IN_APPROVAL, KINDS
 from rpexplore.releases.ledger.spent import FINEST, MOST_AMOUNT
 
 SCHEMA = "rpexplore_ledger"
-BOOKED = ("run", "finished", "approved")
+BOOKED = ("run", "finished", "approved", "pilot")
 """The kinds of entries that `book` adds; `set_limits` adds all others."""
 _LONGEST = 8_000_000  # bytes of an entry: a list of allowed signers has up to a million characters
 
@@ -263,8 +263,12 @@ BEGIN
                 AND (content::json ->> 'run')::bigint = about
                 AND content::json ->> 'manifest_sha256'
                     NOT IN ('', new_content::json ->> 'manifest_sha256'))
+            -- Nor another pilot: a release that is noted has none, or that which is noted.
+            OR new_kind = 'pilot' AND EXISTS (
+                SELECT FROM {SCHEMA}.events WHERE kind IN ('pilot', 'finished')
+                AND (content::json ->> 'run')::bigint = about)
             -- Nobody finishes the run of another role. (In version 1, users were no roles.)
-            OR allowed IS NOT NULL AND new_kind = 'finished' AND EXISTS (
+            OR allowed IS NOT NULL AND new_kind IN ('finished', 'pilot') AND EXISTS (
                 SELECT FROM {SCHEMA}.events JOIN pg_roles ON rolname = content::json ->> 'user'
                 WHERE id = about AND rolname <> session_user)
         THEN

@@ -22,11 +22,11 @@ from rpexplore.errors import DataError
 from rpexplore.releases.ledger.chain import START, Row
 from rpexplore.releases.ledger.ledger_functions import BOOKED, FUNCTIONS, SCHEMA
 
-VERSION = 6
-READABLE = (1, 2, 3, 4, 5, 6)
+VERSION = 7
+READABLE = (1, 2, 3, 4, 5, 6, 7)
 """In version 1, whoever booked wrote to the tables directly; 2 took over no other ledger, 3 took
-amounts of thousands of digits, 4 knew of no table that it was part of another one, and 5 noted no
-claim of the noise of runs."""
+amounts of thousands of digits, 4 knew of no table that it was part of another one, 5 noted no
+claim of the noise of runs, and 6 no pilot that was shown."""
 _SECONDS = 60  # for a statement, and between two of them; then others may go on
 
 _METADATA = sa.MetaData(schema=SCHEMA)

@@ -204,6 +204,9 @@ def _bind(
 
 # ---- A ledger that is merged into another one, which has all its entries then.
 #
+# A run that both have is taken over once, unless copies of its folder had their noise apart, in
+# copies of a ledger: of two releases of it, or two pilots, each is charged.
+#
 # Both are locked meanwhile. What is taken over is on disk before the other one is closed: a merge
 # that was stopped between the two is made again, and takes over nothing twice.
 
@@ -285,6 +288,7 @@ def _take_over(
     for event in ours.events:
         if event.kind == "run":
             own.setdefault(_run_key(event), []).append(event.id)
+    own_figures, their_figures = _figures_of_runs(ours.events), _figures_of_runs(theirs)
     ends = Counter(_end_key(event) for event in ours.events if "run" in event.content)
     known_ids, known_digests = merged_ids(ours.events), merged_digests(ours.events)
     merged = [(other.name, ledger_id(theirs), digests)]
@@ -293,13 +297,16 @@ def _take_over(
         if "names" in content:
             content["names"] = list(_names_seen_from(content["names"], *folders))
         if event.kind == "run":
-            same = own.get(_run_key(event), [])
-            if same:
-                numbers[event.id] = same.pop(0)
+            same, figures = own.get(_run_key(event), []), their_figures[event.id]
+            alike = [one for one in same if _may_be_one(own_figures[one], figures)]
+            if alike:
+                number = next((one for one in alike if own_figures[one] == figures), alike[0])
+                same.remove(number)
+                numbers[event.id] = number
             else:
                 numbers[event.id] = ours.add("run", content)
                 n_taken += 1
-        elif event.kind in ("finished", "approved"):
+        elif event.kind in ("finished", "approved", "pilot"):
             content["run"] = numbers[content["run"]]
             key = _end_key(Event(0, event.kind, content))
             if ends[key]:
@@ -323,6 +330,21 @@ def _take_over(
             of_copy = {"digests": list(digests)} if digests else {}
             ours.add("merged", {**about, "ledger_id": one_id, **of_copy})
     return n_taken
+
+
+def _figures_of_runs(events: Sequence[Event]) -> dict[int, dict[str, str]]:
+    """Of each run, by its number, what was shown: the SHA-256 of its release and of its pilot."""
+    figures: dict[int, dict[str, str]] = {event.id: {} for event in events if event.kind == "run"}
+    for event in events:
+        for key in ("manifest_sha256", "pilot_sha256"):
+            if event.content.get(key):
+                figures[event.content["run"]][key] = event.content[key]
+    return figures
+
+
+def _may_be_one(figures: Mapping[str, str], others: Mapping[str, str]) -> bool:
+    """Whether what two ledgers have of a run can be of the same noise."""
+    return all(others.get(key, sha256) == sha256 for key, sha256 in figures.items())
 
 
 def _run_key(event: Event) -> str:

@@ -177,7 +177,7 @@ UNUSABLE = {
          f"GRANT USAGE ON SCHEMA {_S} TO booker", f"GRANT SELECT ON {_S}.version TO booker"],
         "that of another program",
     ),
-    "a later version": ([f"UPDATE {_S}.version SET version = 7"], "version 7.*reads version 6"),
+    "a later version": ([f"UPDATE {_S}.version SET version = 8"], "version 8.*reads version 7"),
     "no version": ([f"DELETE FROM {_S}.version"], "the row with its version is missing"),
     "no rights": ([f"REVOKE USAGE ON SCHEMA {_S} FROM booker"], "may not do that.*--grant ROLE"),
     "nothing but reading": ([f"REVOKE EXECUTE ON FUNCTION {_S}.book FROM booker"], "may not do"),
