@@ -39,7 +39,7 @@ def home_folder() -> Path:
     """
     named = os.environ.get("RPEXPLORE_HOME")
     try:
-        folder = Path(named) if named else Path.home() / ".rpexplore"
+        folder = Path(named) if named else _home_of_user() / ".rpexplore"
     except RuntimeError:  # a user without a home, in a container say
         user = os.getuid() if hasattr(os, "getuid") else os.getlogin()
         folder = Path(tempfile.gettempdir()) / f"rpexplore-{user}"
@@ -50,6 +50,26 @@ def home_folder() -> Path:
             "or name another folder in the environment variable RPEXPLORE_HOME."
         )
     return folder
+
+
+def _home_of_user() -> Path:
+    """The user's home; where HOME is empty, which would be “/”, by the user's number.
+
+    Raises `RuntimeError` for a user without one.
+    """
+    if os.environ.get("HOME") != "":
+        return Path.home()
+    try:
+        from pwd import getpwuid
+    except ImportError:  # Windows
+        return Path.home()
+    try:
+        home = getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        home = ""
+    if not home:
+        raise RuntimeError("no home")
+    return Path(home)
 
 
 def problem_with_owner(path: Path | int) -> str:

@@ -126,6 +126,14 @@ def test_what_is_kept_in_somebody_elses_folder_is_not_taken(use, laid, tmp_path,
     assert list(folder.iterdir()) == []
 
 
+def test_an_empty_home_is_not_the_root_of_all_files(monkeypatch):
+    """With HOME="" notes went to `/.rpexplore`."""
+    pwd = pytest.importorskip("pwd")
+    monkeypatch.delenv("RPEXPLORE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "")
+    assert home_folder() == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".rpexplore"
+
+
 def test_a_link_of_somebody_elses_is_not_followed_to_what_is_kept(tmp_path, monkeypatch):
     folder, link = tmp_path / "home", tmp_path / "link"
     folder.mkdir(0o700)
