@@ -61,11 +61,17 @@ def new_folder(
 @contextmanager
 def _new_and_locked(output: Path, temporary: Path, drawn: str | None) -> Iterator[int]:
     """The descriptor of the temporary folder: made if need be, locked, and this user's."""
+    is_made = False
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        temporary.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            temporary.mkdir(mode=0o700)
+            is_made = True
         lock = _open_folder(temporary)
     except (OSError, ValueError) as error:
+        if is_made:  # with a umask that takes its owner's rights
+            with suppress(OSError):
+                temporary.rmdir()
         raise ReleaseError(
             f"The release cannot be written to {str(output)!r} ({error}); choose a folder that can "
             "be written to."

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rpexplore.errors import ReleaseError
+from rpexplore.releases import atomic_folder
 from rpexplore.releases.atomic_folder import check_new, new_folder
 
 
@@ -35,6 +36,18 @@ def test_a_failure_leaves_nothing(error, tmp_path):
 
     with pytest.raises(error):
         fill(tmp_path / "out", fail)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unfinished_folder_that_cannot_be_opened_is_not_left(tmp_path, monkeypatch):
+    """As with a umask of 0777, which takes its owner's rights, too."""
+
+    def closed(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(atomic_folder, "_open_folder", closed)
+    with pytest.raises(ReleaseError, match="can be written to"), new_folder(tmp_path / "out"):
+        raise AssertionError
     assert list(tmp_path.iterdir()) == []
 
 
