@@ -160,7 +160,7 @@ def release(
         stopped = booked_run(out)
         is_booked = stopped in before.entries and stopped.plan_sha256 == loaded.booked_sha256
         earlier = None if is_booked else describe_earlier_run(loaded, before)
-        remarks = filter(None, [earlier, weight, warning])
+        remarks = filter(None, [earlier, *source.remarks(), weight, warning])
         facts = announcement(loaded, book.name, before, limit_rho, goes_on=is_booked)
         say("\n".join([facts, *remarks, ""]))
     if interactive() and not yes and not agreed("Run it?"):

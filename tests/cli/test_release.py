@@ -330,6 +330,16 @@ def test_a_database_gives_the_release_that_its_file_gives(database, planned, wit
     assert "Spent   ρ = 0.1 for one record" in planned.done("ledger", "records.csv")
 
 
+def test_a_run_says_which_file_of_a_view_cannot_be_followed(database, planned):
+    """As a dry run does: whoever made none saw only that the view was charged by itself."""
+    with duckdb.connect(str(database)) as connection:
+        connection.execute(
+            f"CREATE VIEW hidden AS FROM read_csv('{database.parent}' || '/records.csv')"
+        )
+    where = ["--database", "SURVEY_DB", "--table", "hidden", "--out", "of-view"]
+    assert "READ_CSV, which cannot be followed" in planned.done("release", "plan.json", *where)
+
+
 @pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("options", "problem"),
