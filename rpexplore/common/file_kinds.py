@@ -5,6 +5,7 @@ import io
 import os
 import re
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
@@ -504,35 +505,59 @@ def _variable(
 
 _ROWS_AT_ONCE = 64  # each may hold a long text again, which the file has but once
 _MOST_FILES = 1_000  # in a zip file, each of which takes time to open; projects have a few
+# Of a process that reads Parquet files: bytes, 1.2 GB when it begins, and seconds of a processor.
+_MEMORY, _SECONDS = 2 << 30, 20
 
 
 def unpacked_size(content: bytes, most: int) -> int:
     """The bytes of a file's content once unpacked; where that is more than `most`, any such number.
 
     Of zip files, Parquet files, and these in those; a damaged file is left to its reader. A zip
-    file of very many files is taken for too large, however small they are.
+    file of very many files is taken for too large, however small they are, and so is a Parquet
+    file with lists in its cells, or one that takes much memory or time to be read.
 
     >>> unpacked_size(b"age,sex", most=100)
     7
     """
-    if content.startswith(ZIP):
+    size, parquet = len(content), list[bytes]()
+    if content.startswith(PARQUET):
+        size, parquet = 0, [content]
+    elif content.startswith(ZIP):
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 entries = archive.infolist()
                 if len(entries) > _MOST_FILES:
                     return most + 1
                 size = sum(entry.file_size for entry in entries)
-                for entry in entries:
-                    if size > most:
-                        break
-                    with archive.open(entry) as file:
-                        begins = file.read(len(PARQUET))
-                    if begins == PARQUET:
-                        size += _of_parquet(archive.read(entry), most)
-                return size
+                if size > most:
+                    return size
+                parquet = [
+                    file for entry in entries if (file := archive.read(entry)).startswith(PARQUET)
+                ]
         except DAMAGED:
             return len(content)
-    return _of_parquet(content, most) if content.startswith(PARQUET) else len(content)
+    if not parquet:
+        return size
+    try:
+        # What a file says of itself may be wrong, so that only reading it tells, in a process
+        # whose memory has a limit.
+        return size + in_other_process(_size_of_parquet, parquet, most)
+    except (RpexploreError, MemoryError):
+        return most + 1
+
+
+def _size_of_parquet(files: list[bytes], most: int) -> int:
+    """The bytes of the columns of Parquet files, in a process of its own."""
+    if sys.platform == "linux":
+        import resource  # here, as Windows has no such module
+
+        resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+    size = 0
+    for content in files:
+        if size <= most:
+            size += _of_parquet(content, most - size)
+    return size
 
 
 def _of_parquet(content: bytes, most: int) -> int:
@@ -542,6 +567,8 @@ def _of_parquet(content: bytes, most: int) -> int:
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         about = file.metadata
+        if has_lists(about):  # one row may hold any number of values
+            return most + 1
         groups = [about.row_group(number) for number in range(about.num_row_groups)]
         stated = max(about.num_rows * about.num_columns, sum(g.total_byte_size for g in groups))
         if stated > most:
@@ -552,8 +579,16 @@ def _of_parquet(content: bytes, most: int) -> int:
             if size > most:
                 break
         return size
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError, ValueError, TypeError):
         return len(content)
+
+
+def has_lists(about: Any) -> bool:
+    """Whether cells of a Parquet file with this metadata hold lists or maps."""
+    columns = (about.schema.column(number) for number in range(about.num_columns))
+    return any(column.max_repetition_level > 0 for column in columns)
 
 
 _BETWEEN = (b",", b":", b";", b"[", b"{", b"<", b"=")  # values of JSON, tables and XML

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rpexplore.common.file_kinds import has_lists
 from rpexplore.common.files import MOST_BYTES, file_bytes
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import data_size, joined
@@ -237,8 +238,14 @@ def _of_parquet(content: bytes, filename: str) -> "dict[str, pa.Array]":
     import pyarrow.parquet as pq
 
     try:
-        n_rows = pq.read_metadata(pa.BufferReader(content)).num_rows
+        about = pq.read_metadata(pa.BufferReader(content))
+        if has_lists(about):
+            raise DomainError(
+                f"{filename} has lists in its cells; each column of an area must hold one value a "
+                "row."
+            )
         # A few bytes may stand for any number of rows.
+        n_rows = about.num_rows
         table = pq.read_table(pa.BufferReader(content)) if n_rows <= MAX_AREAS else None
     except (pa.ArrowException, OSError, ValueError, TypeError):
         raise DomainError(f"{filename} is no Parquet file, or a damaged one.") from None
