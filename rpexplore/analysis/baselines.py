@@ -14,6 +14,7 @@ from rpexplore.common.text import capitalised, describe_count, joined, rounded
 from rpexplore.errors import PlanError
 from rpexplore.planning.baselines.baselines import Baseline, LogVariances, UnsuitableError, power_of
 from rpexplore.planning.baselines.gaussian_bound import gaussian_bound
+from rpexplore.planning.baselines.plan_bound import plan_bound
 from rpexplore.planning.baselines.products import BOUND_TOLERANCE, SingularValues
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
 from rpexplore.planning.losses.losses import p_norm
@@ -183,7 +184,10 @@ class Comparison:
         else:  # of the norm: Σ slope · weighted variance is at most the norm, for any variances
             weighted = weights * plan.mean_variances
             slopes = (weighted / p_norm(weighted, power)) ** (power - 1)
-        bound = gaussian_bound(plan.workload, plan.closure, weights * slopes)
+        weights = weights * slopes
+        bound = gaussian_bound(plan.workload, plan.closure, weights)
+        if bound is None:
+            bound = plan_bound(plan.workload, plan.closure, plan.sigma_squared.floats, weights)
         if bound is None:
             return None
         return bound / record_cost(plan.budget) / plan.loss_value

@@ -1,0 +1,58 @@
+"""The bound for all Gaussian mechanisms that a plan gives, beside dense matrices."""
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.planning.baselines.plan_bound import plan_bound
+from rpexplore.planning.planner import optimum
+from tests.planning.baselines.test_gaussian_bound import GROUPS, SEVERAL, asked
+from tests.planning.test_levels import random_family
+from tests.support.explicit_optimum import dense_queries, lower_bound
+
+
+@pytest.mark.parametrize(
+    ("tables", "within"),
+    [
+        (asked([8, 8], [rp.Prefix(), rp.Prefix()], 1), 0.06),
+        (asked([6, 5, 3], [rp.Prefix(), rp.Ranges(), rp.Identity()], 2), 0.03),
+        (asked([6, 1, 4], [rp.Prefix(), rp.Prefix(), rp.Identity()], 3), 0.01),
+        (asked([5, 4, 3], [GROUPS, rp.Identity(), rp.Prefix()], 2), 0.1),
+        (SEVERAL, 0.2),  # ranges, prefix sums and hierarchies by turns: weaker
+        (random_family(9), 0.01),  # at several levels
+        (random_family(16), 0.02),
+    ],
+)
+def test_the_bound_is_below_the_optimum_and_near_it(tables, within):
+    rng = np.random.default_rng(1)
+    for weights in (np.ones(len(tables)), rng.uniform(0.2, 3, len(tables))):
+        weighted = tables.with_weights(dict(zip(tables.tables, weights.tolist(), strict=True)))
+        solved = optimum(weighted, loss=rp.SumOfVariances())
+        sigma_squared = solved.solution.sigma_squared
+        bound = plan_bound(tables, solved.closure, sigma_squared, weights)
+        queries, of_tables = dense_queries(tables)
+        of_queries = (weights / tables.cells)[of_tables]
+        exact = lower_bound((queries * of_queries[:, None]).T @ queries, 1e-3)
+        assert bound is not None
+        assert exact * (1 - within) <= bound <= exact * (1 + 1e-3)
+
+
+def test_no_plan_however_bad_has_a_bound_above_the_optimum():
+    """The bound holds for any noise, also if that is far from the best."""
+    tables = asked([6, 5, 3], [rp.Prefix(), rp.Ranges(), rp.Identity()], 2)
+    solved, weights = optimum(tables, loss=rp.SumOfVariances()), np.ones(len(tables))
+    best = plan_bound(tables, solved.closure, solved.solution.sigma_squared, weights)
+    noise = np.exp(np.random.default_rng(2).normal(size=len(solved.closure)))
+    assert plan_bound(tables, solved.closure, noise, weights) < 0.9 * best
+
+
+def test_large_plans_are_proven_within_a_tenth():
+    """Adult's attributes, five of them cumulative, in all pairs: 10^21 cells."""
+    sizes = [85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2]
+    cumulative = {0, 2, 9, 10, 11}
+    bases = [rp.Prefix() if place in cumulative else rp.Identity() for place in range(14)]
+    tables = asked(sizes, bases, 2)
+    plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(privacy_cost=1))
+    compared = rp.compare(plan)
+    assert 0.905 < compared.least_share < 1
+    assert "whatever it measures, could save more than 9.1 %" in compared.bound_sentence
