@@ -223,8 +223,10 @@ class Export:
             if part.is_smooth or part.is_biased:
                 key = "by_model" if part.is_smooth else "processed"
                 own = [language.text(key, label=label_in(language, part), **whom)]
-            paragraphs |= dict.fromkeys([*own, language.text("noise_alone")])
-        return [*paragraphs, *self.words_for_small]
+            if not part.is_smooth:  # whose margins are those of its model
+                own.append(language.text("noise_alone"))
+            paragraphs |= dict.fromkeys(own)
+        return [*paragraphs, language.text("errors_before"), *self.words_for_small]
 
     @property
     def words_for_small(self) -> list[str]:

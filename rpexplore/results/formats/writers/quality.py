@@ -9,6 +9,7 @@ languages than English their names are translations, in `texts/concepts.json`.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -20,6 +21,7 @@ from rpexplore.common.text import capitalised, describe_share, markdown_text
 from rpexplore.domain.readings import FLAGS, coefficients_of_variation, quality_flags
 from rpexplore.domain.result_schema import Schema
 from rpexplore.privacy.budget import ADD_REMOVE
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.results.formats.export import Export, ExportedTable, Format, label_in
 from rpexplore.results.formats.languages import ENGLISH, Language
 from rpexplore.results.measurement_source import sources_of
@@ -203,8 +205,8 @@ def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tupl
     privacy = export.privacy
     formal = markdown_text(export.guarantee)
     if privacy["rho_is_known"]:
-        definition, rho = text("q_definition"), f"ρ = {privacy['rho']}"
-        # The exact number, with a decimal point in every language.
+        definition = text("q_definition")
+        rho = export.language.number(rho_text(Fraction(privacy["rho"])))
         formal = text("q_formal", definition=definition, unit=export.privacy_unit, rho=rho)
     yield "7.1", formal
     yield "7.2", _treatment(export)
