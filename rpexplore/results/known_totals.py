@@ -223,7 +223,8 @@ def _known_release(
                 "The known totals contradict what is exact in the release, in the counts by "
                 f"{domain.describe(closure.columns_of(row))}; correct them, or leave some out."
             )
-    return KnownRelease.of(release, told, tables)
+    facts = (release.folder, release.plan, release.manifest, release.home)
+    return KnownRelease(*facts, told, tables)
 
 
 def _told(

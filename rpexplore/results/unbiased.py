@@ -1,7 +1,7 @@
 """Estimates: unbiased tables and their exact accuracy, whatever measurements they came from."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import chain, islice, product
@@ -44,7 +44,6 @@ from rpexplore.releases.table_cells import (
     refuse_gaps,
 )
 from rpexplore.releases.table_release import TableRelease
-from rpexplore.results.known_release import KnownRelease
 from rpexplore.results.measurement_source import (
     MeasurementSource,
     Spent,
@@ -235,12 +234,7 @@ class Estimates(PartReader):
                 number: closure.blocks[number] for tree in closure.trees for number in tree.numbers
             },
         )
-        if not isinstance(release, KnownRelease):
-            return estimates
-        contributions = ArrayStore(estimates.contributions)
-        known = release.contributions.keys() & estimates.variances.keys()
-        contributions.update({subset: release.contributions[subset] for subset in known})
-        return replace(estimates, contributions=contributions, known=frozenset(known))
+        return release.with_known_totals(estimates)
 
     @classmethod
     def of_adaptive(cls, release: AdaptiveRelease) -> "Estimates":

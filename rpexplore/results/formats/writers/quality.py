@@ -25,8 +25,6 @@ from rpexplore.privacy.conversions import rho_text
 from rpexplore.results.formats.export import Export, ExportedTable, Format, label_in
 from rpexplore.results.formats.languages import ENGLISH, Language
 from rpexplore.results.measurement_source import sources_of
-from rpexplore.results.processed_tables import ProcessedTables
-from rpexplore.results.unbiased import Estimates
 
 REPORT, FACTS = "quality.md", "quality.json"
 _MOST_ROWS = 500  # tables in the report; the file for programs has all
@@ -218,11 +216,8 @@ def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tupl
     if any(part.is_smooth for part in export.results.readers):
         yield "13.3.5", text("q_model")
     for part in export.results.readers:
-        known = part.known_tables if isinstance(part, Estimates) else ()
-        if isinstance(part, ProcessedTables):
-            known = part.known_totals
-        if known:
-            totals = [" × ".join(names) or text("q_all_records") for names in known]
+        if part.known_tables:
+            totals = [" × ".join(names) or text("q_all_records") for names in part.known_tables]
             yield "15.3", text("q_known", totals=markdown_text(export.language.joined(totals)))
     yield "15.4", _coherence(export)
     yield "17.1", text("q_revision")
