@@ -270,7 +270,7 @@ class PartReader(Figures, ABC):
         """The own counts that there are; None for none."""
         return None
 
-    @property
+    @cached_property
     def known_tables(self) -> Sequence[Sequence[str]]:
         """The attributes of the publicly known totals that the tables meet."""
         return ()

@@ -274,7 +274,7 @@ class ProcessedTables(PartReader):
         """The label without what it says of intervals."""
         return kind_of(self.manifest["method"], self.manifest["rounded"], self.known_tables)
 
-    @property
+    @cached_property
     def known_tables(self) -> Sequence[Sequence[str]]:
         """The attributes of the publicly known totals that the tables meet."""
         return self.manifest.get(KNOWN_TOTALS, ())
