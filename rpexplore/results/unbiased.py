@@ -315,7 +315,8 @@ class Estimates(PartReader):
 
     def residuals_of(self, table: AttributeIndices) -> list[AttributeIndices]:
         """The residuals that the counts by some attributes follow from, by number of attributes."""
-        several = _several(self.domain, table)
+        # Attributes of one value have no residual.
+        several = tuple(index for index in table if self.domain.sizes[index] > 1)
         if not self.trees:
             return list(subsets(several))
         of_tables = {index: tree for tree in self.trees for index in tree.of_tables}
@@ -501,11 +502,6 @@ def several_levels(column: str) -> ReleaseError:
         "and second plans go with one level of each attribute; use the unbiased tables, combined "
         "or nonnegative ones, or plan with one level."
     )
-
-
-def _several(domain: Domain, attributes: Sequence[int]) -> AttributeIndices:
-    """The attributes that have several values: the others have no residual."""
-    return tuple(attribute for attribute in attributes if domain.sizes[attribute] > 1)
 
 
 # ---- A list of arrays in a Parquet file: one row a number, with its array's index and its own.
