@@ -309,7 +309,7 @@ class _Bench:
     def _on_level(self, level: int, _: float) -> "_Change":
         names = self.areas.tree.levels
         is_there = self.table in self._names_on(level)
-        text = f"on the level {names[level]} {'alone' if is_there else 'instead'}, and not on "
+        text = f"On the level {names[level]} {'alone' if is_there else 'instead'}, and not on "
         text += names[self.level]
         return _Change(TableChange(AREAS, text, self.table, self.table), level)
 

@@ -62,7 +62,8 @@ class Blocks:
         is repeated to fill up."""
         hulls = []
         for part in np.split(self.rows, self.start[1:]):
-            part = part[:1] if _are_alike(of) else part
+            if of.total.strides == of.spread.strides == (0,):  # all cells are alike
+                part = part[:1]
             hulls.append(part[hull(of.total[part], of.spread[part], largest=True)])
         width = max(map(len, hulls))
         return np.array([np.pad(rows, (0, width - len(rows)), "edge") for rows in hulls])
@@ -155,10 +156,6 @@ class TableNoise:
 def _pairs(of: Moments, rows: np.ndarray) -> np.ndarray:
     """(N, T) of rows, float64[len(rows), 2]."""
     return np.column_stack([of.total[rows], of.spread[rows]])
-
-
-def _are_alike(of: Moments) -> bool:
-    return of.total.strides == of.spread.strides == (0,)
 
 
 # ---- Accuracy over the cells of one table: which queries are answered more accurately than

@@ -16,7 +16,6 @@ from rpexplore.domain.named_areas import AreaTotals
 from rpexplore.domain.public_tables import PublicTables
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import Z_95
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
@@ -63,20 +62,20 @@ class PublishedLine:
         targets met.
         """
         part: Any = plan.part(self.kind)
-        if isinstance(part, TablePlan):
+        if part is None:
+            return "", ""
+        if self.kind == "tables":
             if forecast is not None and (people := forecast.people_in(self.rows)) is not None:
                 return people.text(describe_share), f"of {forecast.whom} in good cells"
             margin = Z_95 * float(np.median(part.standard_errors[self.rows]))
             return f"±{rounded(margin, 3)}", "median margin, 95 %"
-        if isinstance(part, AreaPlan):
+        if self.kind == "areas":
             if in_areas is not None:
                 return in_areas.people.text(describe_share), f"of {in_areas.whom} in good cells"
             of_levels = part.accuracy()["margin_95"].to_numpy()
             low, high = (rounded(float(end), 3) for end in (of_levels.min(), of_levels.max()))
             return (f"±{low}" if low == high else f"±{low} to ±{high}"), "margins, 95 %"
-        if isinstance(part, QueryPlan):
-            return f"{int(np.sum(part.met)):,} of {len(part.met):,}", "targets met"
-        return "", ""
+        return f"{int(np.sum(part.met)):,} of {len(part.met):,}", "targets met"
 
 
 def published_lines(scenario: Scenario) -> list[PublishedLine]:

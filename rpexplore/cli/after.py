@@ -186,9 +186,9 @@ def postprocess(
     manifest, count = tables.manifest, len(tables.table_names)
     facts = {key: manifest[key] for key in ("label", "method", "rounded", "gap", "rounds")}
     text = f"{capitalised(manifest['label'])}."
-    if tables.known_totals:
-        text += f"\n{known_sentence(tables.known_totals)}"
-        facts["known_totals"] = tables.known_totals
+    if tables.known_tables:
+        text += f"\n{known_sentence(tables.known_tables)}"
+        facts["known_totals"] = tables.known_tables
     if nonnegative:
         avoidable = describe_share(manifest["gap"])
         text += f"\nOf their squared distance to the noisy tables at most {avoidable} is avoidable."

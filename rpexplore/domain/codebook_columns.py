@@ -131,9 +131,9 @@ class ForeignTable:
         """
         needed = ROLES_OF_VARIABLES if "name" in columns or "values" in columns else ROLES
         if missing := [role for role in needed[:2] if role not in columns]:
+            listed = ", ".join(repr(shown(name)) for name in self.columns)
             raise DomainError(
-                f"A codebook needs a column with the {missing[0]}; say which of "
-                f"{_listed(self.columns)} it is."
+                f"A codebook needs a column with the {missing[0]}; say which of {listed} it is."
             )
         if spreadsheet_kind(self.filename):
             return codebook_of_sheets(self.content, self.filename, columns).domain
@@ -144,7 +144,3 @@ class ForeignTable:
 def _has_names(row: Sequence[str]) -> bool:
     """Whether a row may name columns: two or more."""
     return len({cell.strip() for cell in row} - {""}) > 1
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(repr(shown(name)) for name in names)

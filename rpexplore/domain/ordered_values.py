@@ -91,19 +91,11 @@ class Numbers(ABC):
     @cached_property
     def codes_of_texts(self) -> dict[str, int]:
         """The index of each text that is told before numbers are: missing ones, and recoded."""
-        return self.missing_codes | {text: self._index_of(number) for text, number in self.recode}
+        return self.missing_codes
 
+    @abstractmethod
     def holds(self, text: str) -> bool:
         """Whether a text in the records would be read as one of the numbers."""
-        return self._index_of(text) >= 0
-
-    def _index_of(self, text: str) -> int:
-        """The index of the value that a number or day in the records is in; −1: in none."""
-        raise NotImplementedError  # integers, bins and dates have their own
-
-    def _first_of(self, index: int) -> str:
-        """The first number or day of a value, as text."""
-        raise NotImplementedError  # integers, bins and dates have their own
 
     def label(self, index: int) -> str:
         return self.range_label(index, index)
@@ -145,6 +137,29 @@ class Numbers(ABC):
             missing.append((value, label))
         object.__setattr__(self, "missing", tuple(missing))
 
+    def _missing_key(self, value: str) -> object:
+        """What a missing value is in the records, however it is written."""
+        return value if number_of(value) is None else Decimal(value)
+
+
+class Groups(Numbers):
+    """Integers, bins or dates: each number or day lies in one of the values, or in none."""
+
+    @abstractmethod
+    def _index_of(self, text: str) -> int:
+        """The index of the value that a number or day in the records is in; −1: in none."""
+
+    @abstractmethod
+    def _first_of(self, index: int) -> str:
+        """The first number or day of a value, as text."""
+
+    @cached_property
+    def codes_of_texts(self) -> dict[str, int]:
+        return self.missing_codes | {text: self._index_of(number) for text, number in self.recode}
+
+    def holds(self, text: str) -> bool:
+        return self._index_of(text) >= 0
+
     def _check_recode(self) -> None:
         if not isinstance(self.recode, list | tuple):
             raise DomainError(
@@ -181,10 +196,6 @@ class Numbers(ABC):
             recode.append((text, target))
         object.__setattr__(self, "recode", tuple(recode))
 
-    def _missing_key(self, value: str) -> object:
-        """What a missing value is in the records, however it is written."""
-        return value if number_of(value) is None else Decimal(value)
-
 
 def number_of(text: str) -> float | None:
     """The finite number that a text writes; None for any other text."""
@@ -195,7 +206,7 @@ def number_of(text: str) -> float | None:
 
 
 @dataclass(frozen=True)
-class Integers(Numbers):
+class Integers(Groups):
     """Whole numbers `minimum … maximum` (both included) in groups of `step`.
 
     Group j holds minimum + j·step … minimum + (j+1)·step − 1; the last one ends at the maximum.
@@ -257,7 +268,7 @@ class Integers(Numbers):
 
 
 @dataclass(frozen=True)
-class Bins(Numbers):
+class Bins(Groups):
     """Intervals edge[i] ≤ x < edge[i+1]; the last one includes its right edge.
 
     are_whole  whether all numbers are whole, so that 0..14 names what is from 0 to under 15
@@ -327,7 +338,7 @@ class Bins(Numbers):
 
 
 @dataclass(frozen=True)
-class Dates(Numbers):
+class Dates(Groups):
     """Days `first … last` (both included), grouped by a step, or by `edges` instead.
 
     first, last  days: `datetime.date`, or texts such as "2026-01-31"; "2026" is its first day for

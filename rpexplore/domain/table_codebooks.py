@@ -210,7 +210,8 @@ def _apart(labels: Sequence[str], codes: Sequence[str]) -> tuple[str, ...]:
 
 def _statements(text: str, language: str = "") -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
     """((keyword, variable), texts) of those in the main language, or in another one."""
-    for statement in _split(text):
+    # Semicolons outside of texts end statements.
+    for statement in re.findall(r'(?:"[^"]*"|[^";])+', text):
         match = _STATEMENT.match(statement)
         if match is None or (match[2] or "").lower() != language.lower():
             continue
@@ -227,8 +228,3 @@ def _statements(text: str, language: str = "") -> Iterator[tuple[tuple[str, str]
                 texts.append(part[1])
                 ends_text = True
         yield (match[1].upper(), variable), tuple(texts)
-
-
-def _split(text: str) -> Iterable[str]:
-    """The statements, which semicolons outside of texts end."""
-    return (part for part in re.findall(r'(?:"[^"]*"|[^";])+', text))

@@ -491,6 +491,17 @@ class CertifiedPlan(PartPlan):
     """A part whose accuracy is known beforehand, and proven to be near the best."""
 
     certificate: Certificate
+    loss: Loss  # of tables and areas; own counts state what they are worth themselves
+
+    def worth(self, loss: Loss) -> tuple[float, float] | None:
+        if loss != self.loss:
+            return None
+        return self.certificate.loss_value, self.certificate.lower_bound
+
+    @property
+    def loss_value(self) -> float:
+        """The plan's loss; `certificate` bounds how far it is from the smallest possible."""
+        return self.certificate.loss_value
 
     @property
     def proven(self) -> str:

@@ -279,16 +279,6 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
 
     # ---- what it is worth
 
-    def worth(self, loss: Loss) -> tuple[float, float] | None:
-        if loss != self.loss:
-            return None
-        return self.certificate.loss_value, self.certificate.lower_bound
-
-    @property
-    def loss_value(self) -> float:
-        """The plan's loss; `certificate` bounds how far it is from the smallest possible."""
-        return self.certificate.loss_value
-
     @property
     def mean_variances(self) -> np.ndarray:
         """Mean variance of the cells of each table, float64[n_tables].

@@ -270,6 +270,24 @@ class PartReader(Figures, ABC):
         """The own counts that there are; None for none."""
         return None
 
+    @cached_property
+    def known_tables(self) -> Sequence[Sequence[str]]:
+        """The attributes of the publicly known totals that the tables meet."""
+        return ()
+
+    def is_known(self, attributes: Collection[str]) -> bool:
+        """Whether the counts by these attributes are publicly known."""
+        return False
+
+    @property
+    def known_totals(self) -> Sequence[Any]:
+        """Publicly known counts that take the place of noisy ones in the tables as released."""
+        return ()
+
+    def with_known_totals(self, estimates: Any) -> Any:
+        """Estimates of what these tables measured, with the same known totals."""
+        return estimates
+
     @property
     def adding_up(self) -> str:
         """What sums of the figures are worth, as a sentence."""

@@ -41,14 +41,13 @@ from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.measurement import measured_shape
-from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
+from rpexplore.results.combined_sources import Combined, MeasuredRelease, joint_domain
 from rpexplore.results.combined_tables import common_strategies
-from rpexplore.results.measurement_source import MeasurementSource, guarantee, label_of_sources
 from rpexplore.workload.workload import Workload
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CombinedAreas(TablesInAreas):
+class CombinedAreas(Combined, TablesInAreas):
     """The tables in areas of several releases, each answered by all that they measured.
 
     Tables are those of any of the releases, by single values, in the areas for which one of them
@@ -69,24 +68,8 @@ class CombinedAreas(TablesInAreas):
         return combined_design(self.releases)
 
     @property
-    def sources(self) -> tuple[MeasurementSource, ...]:
-        return tuple(release.source for release in self.releases)
-
-    @property
-    def made_of(self) -> Sequence[MeasurementSource]:
-        return self.sources
-
-    @property
     def named(self) -> Path:
         return self.folder if self.given_folder is None else self.given_folder.home
-
-    @property
-    def label(self) -> str:
-        return label_of_sources(self.sources)
-
-    @property
-    def guarantee(self) -> str:
-        return guarantee(self.sources)
 
     @cached_property
     def answers_in_areas(self) -> "CombinedAnswers":

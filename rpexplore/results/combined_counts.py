@@ -1,6 +1,5 @@
 """Combined own counts: the best answers to all counts of several releases (mathematics.md §10)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +15,8 @@ from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_strategy import DECODING_TOLERANCE
 from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.query_release import ANSWERS, OwnCounts, read_measurements, rows_of_counts
-from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
-from rpexplore.results.measurement_source import MeasurementSource, guarantee, label_of_sources
+from rpexplore.results.combined_sources import Combined, MeasuredRelease, joint_domain
+from rpexplore.results.measurement_source import guarantee
 from rpexplore.workload.query_list import MAX_ATOMS, MAX_CELLS, QueryList
 
 # Release i measured R_i x + noise of variance γ_i² each. With A the rows R_i / γ_i of all releases,
@@ -30,7 +29,7 @@ from rpexplore.workload.query_list import MAX_ATOMS, MAX_CELLS, QueryList
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CombinedCounts(OwnCounts):
+class CombinedCounts(Combined, OwnCounts):
     """The own counts of several releases, each answered by all that they measured.
 
     Raises `ReleaseError` for counts that cannot be combined.
@@ -43,20 +42,8 @@ class CombinedCounts(OwnCounts):
         _ = self._decoding
 
     @property
-    def sources(self) -> tuple[MeasurementSource, ...]:
-        return tuple(release.source for release in self.releases)
-
-    @property
-    def made_of(self) -> Sequence[MeasurementSource]:
-        return self.sources
-
-    @property
     def named(self) -> Path | None:
         return None if self.folder is None else self.folder.home
-
-    @property
-    def label(self) -> str:
-        return label_of_sources(self.sources)
 
     @property
     def guarantee(self) -> str:

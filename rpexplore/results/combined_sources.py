@@ -17,7 +17,7 @@ from rpexplore.releases.finished_release import PartRelease
 from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.measurement_file import PLAN
 from rpexplore.releases.query_release import MEASUREMENTS
-from rpexplore.results.measurement_source import MeasurementSource
+from rpexplore.results.measurement_source import MeasurementSource, guarantee, label_of_sources
 
 # A folder of combined results keeps, of each release, the plan and what was measured for areas and
 # own counts, as whole numbers, byte for byte, where a release has them:
@@ -70,6 +70,28 @@ class MeasuredRelease:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(self.home / path, folder / path)
         return paths
+
+
+class Combined:
+    """What areas and own counts have in common that are combined from some releases."""
+
+    releases: tuple[MeasuredRelease, ...]
+
+    @property
+    def sources(self) -> tuple[MeasurementSource, ...]:
+        return tuple(release.source for release in self.releases)
+
+    @property
+    def made_of(self) -> Sequence[MeasurementSource]:
+        return self.sources
+
+    @property
+    def label(self) -> str:
+        return label_of_sources(self.sources)
+
+    @property
+    def guarantee(self) -> str:
+        return guarantee(self.sources)
 
 
 def joint_domain(domains: Iterable[Domain]) -> Domain:

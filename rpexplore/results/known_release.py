@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation.table_map import largest
+from rpexplore.estimation.table_map import ArrayStore, largest
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.levels import Block, LevelTree
 from rpexplore.planning.mechanism.reconstruction import (
@@ -27,6 +28,9 @@ from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.releases.items import MarginalEstimate
 from rpexplore.releases.table_cells import table_of_cells
 from rpexplore.releases.table_release import LabelsOfBases, TableRelease
+
+if TYPE_CHECKING:
+    from rpexplore.results.unbiased import Estimates
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,37 +181,28 @@ class KnownRelease(TableRelease):
     """The tables of a release, with publicly known totals in place of their noisy counts.
 
     contributions  of the residuals that the totals tell; their variance stands for 0
-    known_tables   the attributes of the totals, and of tables that follow from them
     given          the totals
     """
 
     contributions: Mapping[AttributeIndices, np.ndarray]
-    known_tables: Sequence[tuple[str, ...]]
     given: Sequence[KnownTable]
 
-    @classmethod
-    def of(
-        cls,
-        release: TableRelease,
-        contributions: Mapping[AttributeIndices, np.ndarray],
-        given: Sequence[KnownTable],
-    ) -> "KnownRelease":
-        names = release.domain.names
-        listed = {tuple(names[index] for index in one.attributes) for one in given}
-        listed |= {
-            table
-            for table in release.table_names
-            if _residuals(release, table) <= contributions.keys()
-        }
-        return cls(
-            release.folder,
-            release.plan,
-            release.manifest,
-            release.home,
-            contributions,
-            sorted(largest(listed)),
-            given,
-        )
+    @cached_property
+    def known_tables(self) -> Sequence[tuple[str, ...]]:
+        """The attributes of the totals, and of tables that follow from them."""
+        names = self.domain.names
+        listed = {tuple(names[index] for index in one.attributes) for one in self.given}
+        return sorted(largest(listed | set(filter(self.is_known, self.table_names))))
+
+    @property
+    def known_totals(self) -> Sequence[KnownTable]:
+        return self.given
+
+    def with_known_totals(self, estimates: "Estimates") -> "Estimates":
+        known = self.contributions.keys() & estimates.variances.keys()
+        contributions = ArrayStore(estimates.contributions)
+        contributions.update({subset: self.contributions[subset] for subset in known})
+        return replace(estimates, contributions=contributions, known=frozenset(known))
 
     @property
     def label(self) -> str:

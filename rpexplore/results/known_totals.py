@@ -223,7 +223,8 @@ def _known_release(
                 "The known totals contradict what is exact in the release, in the counts by "
                 f"{domain.describe(closure.columns_of(row))}; correct them, or leave some out."
             )
-    return KnownRelease.of(release, told, tables)
+    facts = (release.folder, release.plan, release.manifest, release.home)
+    return KnownRelease(*facts, told, tables)
 
 
 def _told(
@@ -238,7 +239,7 @@ def _told(
     by: dict[AttributeIndices, KnownTable] = {}
     for table in tables:
         names = _names_text(domain, table.attributes)
-        n_several = len(_several(domain, table.attributes))
+        n_several = sum(domain.sizes[index] > 1 for index in table.attributes)
         found = known_contributions(domain, elements, strategies, table)
         if not any(len(subset) == n_several and is_measured(subset) for subset in found):
             raise ReleaseError(
@@ -366,10 +367,6 @@ def _refuse_contradictions(
             f"The known totals contradict each other, at most by {largest:,.0f}: {said}. Correct "
             "them, or leave some out."
         )
-
-
-def _several(domain: Domain, attributes: AttributeIndices) -> AttributeIndices:
-    return tuple(index for index in attributes if domain.sizes[index] > 1)
 
 
 def _names_text(domain: Domain, attributes: AttributeIndices) -> str:

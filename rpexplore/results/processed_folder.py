@@ -78,7 +78,7 @@ from rpexplore.releases.table_cells import TABLES
 from rpexplore.releases.table_release import LabelsOfBases, TableRelease
 from rpexplore.results.estimates.level_counts import CountsAtLevels, counts_at_levels
 from rpexplore.results.estimates.shrinkage import GroupDistances, smooth, write_shrinkage
-from rpexplore.results.known_release import KnownRelease, KnownTable
+from rpexplore.results.known_release import KnownTable
 from rpexplore.results.known_totals import KnownTotals, known_text, with_known_totals
 from rpexplore.results.level_groups import codebook_facts
 from rpexplore.results.measurement_source import facts_of_sources, guarantee, sources_of
@@ -164,9 +164,8 @@ def postprocess(
     if known_totals is not None:
         _check(method, rounded, gap, has_totals=True)
         released = with_known_totals(released, known_totals)
-    of_totals = released if isinstance(released, Estimates | KnownRelease) else None
-    known = [] if of_totals is None else of_totals.known_tables
-    _check(method, rounded, gap, has_totals=isinstance(released, KnownRelease))
+    known = released.known_tables
+    _check(method, rounded, gap, has_totals=bool(released.known_totals))
     if known and rounded > 1:
         raise ReleaseError(
             f"Publicly known totals are met exactly, and would not be multiples of {rounded}; ask "
@@ -185,16 +184,13 @@ def postprocess(
     on_searched = part_of_progress(on_progress, 0.0, _SEARCHED)
     counts: ProcessedCounts | CountsAtLevels | _AsMeasured
     smooth_tables: SmoothTables | None = None
-    if isinstance(released, KnownRelease) and method is None and not rounded:
+    if released.known_totals and method is None and not rounded:
         counts, projection, sources = _AsMeasured(released), None, sources_of(released)
     else:
         estimates = Estimates.of(released, at_levels=True)
         sources = estimates.sources
         if estimates.trees:
-            if isinstance(released, KnownRelease):
-                given = released.given
-            else:
-                given = _known_tables(estimates)
+            given = released.known_totals or _known_tables(estimates)
             counts = projection = _counts_at_levels(
                 estimates, method, rounded, gap, given, on_searched
             )
@@ -242,7 +238,7 @@ def postprocess(
             figures = Schema.of(unbiased)
             noisy = [np.asarray(unbiased[figures.name(role)]) for role in INTERVAL_ROLES]
             note_smoothing(position, [columns[PROCESSED_VALUE], *noisy], errors)
-        is_known = of_totals is not None and of_totals.is_known(tables[position])
+        is_known = released.is_known(tables[position])
         return with_unbiased(columns, unbiased, label, steps, is_known=is_known)
 
     def figures_of(place: int) -> Figures:
@@ -639,7 +635,7 @@ class ProcessedCounts:
 class _AsMeasured:
     """The unbiased counts of tables that meet known totals, as of `ProcessedCounts`."""
 
-    release: KnownRelease
+    release: TableRelease | Estimates
     disagreeing: ClassVar[frozenset[AttributeIndices]] = frozenset()
 
     def of(self, attributes: AttributeIndices) -> np.ndarray:

@@ -272,10 +272,10 @@ class ProcessedTables(PartReader):
     @property
     def steps(self) -> str:
         """The label without what it says of intervals."""
-        return kind_of(self.manifest["method"], self.manifest["rounded"], self.known_totals)
+        return kind_of(self.manifest["method"], self.manifest["rounded"], self.known_tables)
 
-    @property
-    def known_totals(self) -> Sequence[Sequence[str]]:
+    @cached_property
+    def known_tables(self) -> Sequence[Sequence[str]]:
         """The attributes of the publicly known totals that the tables meet."""
         return self.manifest.get(KNOWN_TOTALS, ())
 
@@ -334,7 +334,7 @@ class ProcessedTables(PartReader):
         several = {
             layout.names(position)[axis] for axis, n in enumerate(layout.shape(position)) if n > 1
         }
-        is_known = any(several <= {*names} for names in self.known_totals)
+        is_known = any(several <= {*names} for names in self.known_tables)
         unbiased = rows_of_packed(
             [layout.labels[index] for index in layout.tables[position]],
             layout.shape(position),

@@ -1,7 +1,7 @@
 """Estimates: unbiased tables and their exact accuracy, whatever measurements they came from."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import chain, islice, product
@@ -44,7 +44,6 @@ from rpexplore.releases.table_cells import (
     refuse_gaps,
 )
 from rpexplore.releases.table_release import TableRelease
-from rpexplore.results.known_release import KnownRelease
 from rpexplore.results.measurement_source import (
     MeasurementSource,
     Spent,
@@ -235,12 +234,7 @@ class Estimates(PartReader):
                 number: closure.blocks[number] for tree in closure.trees for number in tree.numbers
             },
         )
-        if not isinstance(release, KnownRelease):
-            return estimates
-        contributions = ArrayStore(estimates.contributions)
-        known = release.contributions.keys() & estimates.variances.keys()
-        contributions.update({subset: release.contributions[subset] for subset in known})
-        return replace(estimates, contributions=contributions, known=frozenset(known))
+        return release.with_known_totals(estimates)
 
     @classmethod
     def of_adaptive(cls, release: AdaptiveRelease) -> "Estimates":
@@ -321,7 +315,8 @@ class Estimates(PartReader):
 
     def residuals_of(self, table: AttributeIndices) -> list[AttributeIndices]:
         """The residuals that the counts by some attributes follow from, by number of attributes."""
-        several = _several(self.domain, table)
+        # Attributes of one value have no residual.
+        several = tuple(index for index in table if self.domain.sizes[index] > 1)
         if not self.trees:
             return list(subsets(several))
         of_tables = {index: tree for tree in self.trees for index in tree.of_tables}
@@ -507,11 +502,6 @@ def several_levels(column: str) -> ReleaseError:
         "and second plans go with one level of each attribute; use the unbiased tables, combined "
         "or nonnegative ones, or plan with one level."
     )
-
-
-def _several(domain: Domain, attributes: Sequence[int]) -> AttributeIndices:
-    """The attributes that have several values: the others have no residual."""
-    return tuple(attribute for attribute in attributes if domain.sizes[attribute] > 1)
 
 
 # ---- A list of arrays in a Parquet file: one row a number, with its array's index and its own.

@@ -214,9 +214,9 @@ class AreaStudy:
             WorkloadError: If nothing would be left.
         """
         changed = {
-            level: self._settings(level) | {table: (weight, self._target(level, table))
+            level: own | {table: (weight, own.get(table, (None, None))[1])
             for (other, table), weight in weights.items() if other == level}
-            for level in self.levels
+            for level in self.levels for own in [self._settings(level)]
         }  # fmt: skip
         return self._with_settings(changed)
 
@@ -295,9 +295,6 @@ class AreaStudy:
         tables = self.tables[level]
         pairs = zip(tables.weights.tolist(), area_targets(tables), strict=True)
         return dict(zip(tables.tables, pairs, strict=True))
-
-    def _target(self, level: str, table: Table) -> AreaTarget:
-        return self._settings(level).get(table, (None, None))[1]
 
 
 def area_targets(tables: Workload) -> list[AreaTarget]:

@@ -542,15 +542,14 @@ def labels_of_groups(atoms: Atoms) -> list[list[str]]:
 
 def labels_of_atoms(atoms: Atoms) -> Iterator[str]:
     """What each atom is called: the condition of one combination of groups, and how many more."""
-    labels = [[_shortened(text) for text in texts] for texts in labels_of_groups(atoms)]
+    labels = [
+        [text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} …" for text in texts]
+        for texts in labels_of_groups(atoms)
+    ]
     for groups, n_more in zip(atoms.examples.tolist(), atoms.n_combinations - 1, strict=True):
         parts = (texts[group] for texts, group in zip(labels, groups, strict=True))
         text = " & ".join(filter(None, parts)) or TOTAL
         yield f"{text} and {describe_count(int(n_more))} more" if n_more else text
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} …"
 
 
 def condition_of_atoms(atoms: Atoms, counted: np.ndarray) -> str | None:

@@ -57,6 +57,18 @@ def records_of(name: str) -> tuple[rp.AreaTree, rp.Domain, np.ndarray, np.ndarra
     return tree, domain, areas, frame[list(others)].to_numpy(np.int64)
 
 
+def one_way_margins(domain: rp.Domain, codes: np.ndarray) -> list[rp.ExpectedCounts]:
+    """The counts of each attribute by itself."""
+    return [
+        rp.ExpectedCounts(
+            (attribute.name,),
+            (tuple(attribute.stored_values()),),
+            tuple(np.bincount(codes[:, index], minlength=attribute.size).tolist()),
+        )
+        for index, attribute in enumerate(domain)
+    ]
+
+
 def by_level(tree: rp.AreaTree, areas: np.ndarray) -> list[np.ndarray]:
     """For each level the area of each record, −1 where its branch ends above."""
     found, around = [], areas
@@ -104,14 +116,7 @@ def figures(names: tuple[str, ...]) -> pd.DataFrame:
         tree, domain, areas, codes = records_of(name)
         tables = rp.Workload.all_up_to(domain, 2)
         asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
-        margins = [
-            rp.ExpectedCounts(
-                (attribute.name,),
-                (tuple(attribute.stored_values()),),
-                tuple(np.bincount(codes[:, index], minlength=attribute.size).tolist()),
-            )
-            for index, attribute in enumerate(domain)
-        ]
+        margins = one_way_margins(domain, codes)
         first = by_level(tree, areas)[1]
         counts = np.bincount(first, minlength=tree.n_areas)
         totals = {area: float(counts[area]) for area in range(1, int(tree.starts[2]))}

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import rpexplore as rp
-from tests.benchmarks.area_forecasts import LIMIT, by_level, records_of
+from tests.benchmarks.area_forecasts import LIMIT, by_level, one_way_margins, records_of
 from tests.benchmarks.measure import Row
 
 _TREES = ("country", "education", "family")
@@ -42,14 +42,7 @@ def promises(name: str, *, totals: bool, rho: str = "0.1") -> pd.DataFrame:
     tables = rp.Workload.all_up_to(domain, 2)
     asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
     plan = rp.plan(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))
-    margins = [
-        rp.ExpectedCounts(
-            (attribute.name,),
-            (tuple(attribute.stored_values()),),
-            tuple(np.bincount(codes[:, index], minlength=attribute.size).tolist()),
-        )
-        for index, attribute in enumerate(domain)
-    ]
+    margins = one_way_margins(domain, codes)
     first = by_level(tree, areas)[1]
     counts = np.bincount(first[first >= 0], minlength=tree.n_areas)
     ends = (*tree.starts.tolist(), tree.n_areas)

@@ -131,7 +131,7 @@ def test_changes_of_tables_in_areas_are_suggested_and_applied(tmp_path, monkeypa
     assert table["table"] == ["town", "sex", "age"]
     actions = {row["action"]: row["number"] for row in table["proposals"]}
     number = actions["areas"]
-    assert f"{number}  on the level county instead, and not on town" in program.done(*suggest)
+    assert f"{number}  On the level county instead, and not on town" in program.done(*suggest)
     program.done(*suggest, "--apply", str(number), "--out", "new.json")
     assert program.json("verify", "new.json")["holds"]
     (part,) = rp.Plan.load("new.json").parts

@@ -129,6 +129,7 @@ def test_a_finished_release_belongs_to_its_project_and_is_found_again(app, recor
     reloaded.press("Look at its results")
     assert reloaded.title[0].value == "Results"
     assert reloaded.text_input(key="results folder").value == str(tmp_path / "out")
+    assert "The release of this project" in reloaded.texts("caption")
 
 
 def open_project(session, project, key):

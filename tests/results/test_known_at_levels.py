@@ -209,7 +209,7 @@ def test_folders_of_tables_at_levels_meet_them(at_levels, tmp_path, method):
         at_levels, tmp_path / "made", method=method, rounded=is_whole, known_totals=totals
     )
     made = ProcessedTables.load(tmp_path / "made")
-    assert ["sex", "age@adult"] in [list(names) for names in made.known_totals]
+    assert ["sex", "age@adult"] in [list(names) for names in made.known_tables]
     assert "publicly known totals met" in made.label
     readme = (tmp_path / "made/README.md").read_text()
     assert ("is unbiased, and the same" in readme) == (method is None)

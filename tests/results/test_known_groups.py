@@ -134,7 +134,7 @@ def test_nonnegative_and_whole_tables_meet_them(single_ages, tmp_path, rounded):
         single_ages, tmp_path / "made", method="nonnegative", rounded=rounded, known_totals=known
     )
     made = ProcessedTables.load(tmp_path / "made")
-    assert [list(names) for names in made.known_totals] == [["sex", "age@band"]]
+    assert [list(names) for names in made.known_tables] == [["sex", "age@band"]]
     values = made.table("sex", "age")["value"].to_numpy()
     np.testing.assert_allclose(
         rows_of(("sex", "age@band")) @ values, total_of(("sex", "age@band")).ravel(), atol=1e-6

@@ -124,7 +124,7 @@ def test_all_tables_have_the_totals_whatever_is_made_of_them(tmp_path, method):
         assert all(table.min() >= 0 for table in values.values())
     assert "publicly known totals met" in made.label
     again = ProcessedTables.load(tmp_path / "made")
-    assert again.known_totals == [["a", "b"], ["b", "c"]]
+    assert again.known_tables == [["a", "b"], ["b", "c"]]
     assert "a × b and b × c are publicly known" in (tmp_path / "made/README.md").read_text()
 
 

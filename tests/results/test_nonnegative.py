@@ -148,31 +148,35 @@ def impossible(sizes, tables, strategies, seed):
 
 def check_optimum(sizes, tables, strategies, seed, zeros=None):
     contributions = drawn(tables, sizes, strategies, seed)
-    solution = nonnegative(contributions, sizes, strategies, zeros=zeros, gap=1e-6)
-    value, dense = dense_optimum(contributions, tables, sizes, strategies, zeros)
-    scale = sum(float(np.sum(values**2)) for values in contributions.values())
+    solution, dense, allowed = nearest(contributions, tables, sizes, strategies, zeros)
     assert solution.contributions[()] == max(float(contributions[()]), 0.0)
-    allowed = 1e-6 * scale + 1e-9  # of the interior-point method
-    assert solution.distance <= value / (1 - solution.gap) + allowed
-    assert solution.distance >= value - allowed
     # Strong convexity: the distance to the optimum is within the gap.
     off = sum(
         np.sum((coordinates(subset, values, sizes, strategies) - dense[subset]) ** 2)
         for subset, values in solution.contributions.items()
     )
     assert off <= solution.distance * solution.gap + 2 * allowed
+    for table in TableMap(contributions, sizes, strategies).tables if zeros is None else ():
+        cells = marginal(table, sizes, within(table, solution.contributions), strategies)
+        assert cells.min() >= 0
+
+
+def nearest(contributions, tables, sizes, strategies, zeros=None, kept=()):
+    """The solution, checked; the dense optimum; and what the interior-point method is off by."""
+    solution = nonnegative(contributions, sizes, strategies, zeros=zeros, kept=kept, gap=1e-6)
+    value, dense = dense_optimum(contributions, tables, sizes, strategies, zeros, kept)
+    scale = sum(float(np.sum(values**2)) for values in contributions.values())
+    allowed = 1e-6 * scale + 1e-9
+    assert value - allowed <= solution.distance <= value / (1 - solution.gap) + allowed
+    for subset in kept:
+        np.testing.assert_array_equal(solution.contributions[subset], contributions[subset])
     for table in tables:
-        assert marginal(table, sizes, within(table, solution.contributions), strategies).min() >= -(
-            1e-12 * np.sqrt(scale)
-        )
-    for table in TableMap(contributions, sizes, strategies).tables:
         cells = marginal(table, sizes, within(table, solution.contributions), strategies)
         possible = None if zeros is None else zeros.possible(table)
-        if possible is None:
-            assert cells.min() >= (0 if zeros is None else -1e-12 * np.sqrt(scale))
-        else:
-            assert cells[possible].min() >= -1e-12 * np.sqrt(scale)
+        assert cells.min() >= -1e-12 * np.sqrt(scale)
+        if possible is not None:
             assert np.abs(cells[~possible]).max() <= 1e-12 * np.sqrt(scale)
+    return solution, dense, allowed
 
 
 @given(problems(with_strategies=False))
@@ -185,16 +189,7 @@ def test_exact_totals_stay_and_the_rest_is_nearest(problem):
     true, contributions = (drawn(tables, sizes, {}, seed, noise=noise) for noise in (0.0, 3.0))
     contributions |= {subset: true[subset] for subset in kept}
     assume(true[()] > 0)
-    solution = nonnegative(contributions, sizes, {}, kept=kept, gap=1e-6)
-    value, _ = dense_optimum(contributions, tables, sizes, {}, kept=kept)
-    scale = sum(float(np.sum(values**2)) for values in contributions.values())
-    assert value - 1e-6 * scale - 1e-9 <= solution.distance
-    assert solution.distance <= value / (1 - solution.gap) + 1e-6 * scale + 1e-9
-    for subset in kept:
-        np.testing.assert_array_equal(solution.contributions[subset], contributions[subset])
-    for table in tables:
-        cells = marginal(table, sizes, within(table, solution.contributions), {})
-        assert cells.min() >= -1e-12 * np.sqrt(scale)
+    nearest(contributions, tables, sizes, {}, kept=kept)
 
 
 @given(problems(with_strategies=False))
@@ -219,19 +214,7 @@ def test_exact_totals_stay_where_cells_are_impossible_too(problem):
         for subset in family.family
     }
     contributions = drawn(tables, sizes, {}, seed) | {subset: exact[subset] for subset in kept}
-    solution = nonnegative(contributions, sizes, {}, zeros=zeros, kept=kept, gap=1e-6)
-    value, _ = dense_optimum(contributions, tables, sizes, {}, zeros, kept)
-    scale = sum(float(np.sum(values**2)) for values in contributions.values())
-    assert value - 1e-6 * scale - 1e-9 <= solution.distance
-    assert solution.distance <= value / (1 - solution.gap) + 1e-6 * scale + 1e-9
-    for subset in kept:
-        np.testing.assert_array_equal(solution.contributions[subset], contributions[subset])
-    for table in tables:
-        cells = marginal(table, sizes, within(table, solution.contributions), {})
-        possible = zeros.possible(table)
-        assert cells.min() >= -1e-12 * np.sqrt(scale)
-        if possible is not None:
-            assert np.abs(cells[~possible]).max() <= 1e-12 * np.sqrt(scale)
+    nearest(contributions, tables, sizes, {}, zeros, kept)
 
 
 def test_what_is_measured_without_error_stays_where_cells_are_impossible():

@@ -110,8 +110,9 @@ def downloads() -> None:
             "codebook.csv",
             lambda: domain.text("codebook.csv"),
             disabled=bool(problem),
-            help=escaped(problem) or None,
         )
+    if problem:
+        st.caption(escaped(f"No codebook.csv: {problem[0].lower()}{problem[1:]}"))
 
 
 # ---- Impossible combinations on the Data page, one a line.

@@ -41,6 +41,8 @@ def proof(planned: TablePlan) -> None:
     """A button for how near to the best possible plan this one is, and what it guarantees."""
     # A plan with strategies is proven best among those with the same strategies.
     best_for = "what is measured" if planned.closure.strategies else "this objective"
+    if planned.then is not None:  # the rest, which a pilot's figures decide, is not planned yet
+        best_for = "the present weights"
     with st.popover(
         f"Proven optimal for {best_for}", icon=":material/verified:", type="tertiary", key="proof"
     ):

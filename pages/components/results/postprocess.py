@@ -160,7 +160,7 @@ def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> N
         st.caption(escaped(known_sentence(known.known_tables)))
         if doubt := kept(far_from_measured, source, known):
             st.warning(escaped(doubt))
-        smooth = method == "smooth" and isinstance(known, Estimates)
+        smooth = method == "smooth" and not known.known_totals
         if smooth and (reason := kept(why_not_smooth, known)):
             st.error(escaped(reason))
             return

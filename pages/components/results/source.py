@@ -80,6 +80,8 @@ def results_source() -> Shown | None:
     if results is None:
         return None
     _note(folder)
+    if kept(_is_of_project, open_key(), folder):
+        st.caption(SESSION)
     return _shown(results, folder, top)
 
 
@@ -101,6 +103,12 @@ def _shown(results: Any, folder: Path, top: DeltaGenerator) -> Shown:
     with top:
         _label(part)
     return Shown(part, results, folder)
+
+
+def _is_of_project(key: str, folder: Path) -> bool:
+    """Whether the release of a project, which is found again after a reload, is in the folder."""
+    last = autosaves().last_release(key)
+    return last is not None and last.folder == folder
 
 
 def open_folder(folder: Path) -> None:

@@ -158,21 +158,6 @@ class AreaPlan(AreaDesign, CertifiedPlan):
 
     # ---- what it is worth
 
-    def worth(self, loss: Loss) -> tuple[float, float] | None:
-        if loss != self.loss:
-            return None
-        return self.certificate.loss_value, self.certificate.lower_bound
-
-    @property
-    def loss_value(self) -> float:
-        """The loss of the plan's own precisions."""
-        return self.certificate.loss_value
-
-    @property
-    def lower_bound(self) -> float:
-        """No plan within the budget (with one precision a level, if uniform) has a smaller loss."""
-        return self.certificate.lower_bound
-
     @property
     def gap(self) -> float:
         """How far the plan's loss can be above the smallest possible one, relative, ≥ 0."""

@@ -28,10 +28,8 @@ from rpexplore.domain.result_schema import (
     IMPOSSIBLE_NOTE,
     KNOWN_NOTE,
     OWN_COUNT,
-    PLANNED_ANEW,
     RECORDS,
     STATUS,
-    Role,
     Schema,
     frame_of,
 )
@@ -53,6 +51,7 @@ from rpexplore.results.formats.export_columns import (
     Column,
     attribute_names,
     columns_of_table,
+    key_of_meaning,
     safe_name,
 )
 from rpexplore.results.formats.export_figures import NUMBER, as_written, decimals_of, statuses_of
@@ -78,26 +77,6 @@ if TYPE_CHECKING:
 MOST_LISTED = 1000  # texts of a column that a description lists one by one
 
 
-# The keys of what columns of figures are, and of what columns of words say, in other languages.
-_MEANINGS: Mapping[Role, str] = {
-    "estimate": "estimate_meaning",
-    "error": "error_meaning",
-    "model_error": "model_error_meaning",
-    "lower": "interval_meaning",
-    "upper": "interval_meaning",
-    "margin": "margin_meaning",
-    "target": "target_meaning",
-    "share": "share_meaning",
-    "share_error": "share_error_meaning",
-    "note": "note_meaning",
-    "flag": "flag_meaning",
-    "status": "status_meaning",
-}
-_ADAPTIVE: Mapping[Role, str] = {
-    "value": "value_adaptive",
-    "lower": "interval_adaptive",
-    "upper": "interval_adaptive",
-}
 _MADE_RANGE = re.compile("[0-9QW.,:/+−-]+ to [0-9QW.,:/+−-]+")
 _SAID = {
     "yes": "yes", "no": "no", IMPOSSIBLE_NOTE: "impossible", EMPTY_NOTE: "empty_area",
@@ -223,8 +202,10 @@ class Export:
             if part.is_smooth or part.is_biased:
                 key = "by_model" if part.is_smooth else "processed"
                 own = [language.text(key, label=label_in(language, part), **whom)]
-            paragraphs |= dict.fromkeys([*own, language.text("noise_alone")])
-        return [*paragraphs, *self.words_for_small]
+            if not part.is_smooth:  # whose margins are those of its model
+                own.append(language.text("noise_alone"))
+            paragraphs |= dict.fromkeys(own)
+        return [*paragraphs, language.text("errors_before"), *self.words_for_small]
 
     @property
     def words_for_small(self) -> list[str]:
@@ -369,15 +350,7 @@ class Export:
             meaning = meaning_of_amounts(self.language, column.role, amounts, table.item)
             if meaning:
                 return meaning
-        roles = {one.role for one in table.columns}
-        if "model_error" in roles and "estimate" not in roles and column.role in _ADAPTIVE:
-            return self.language.text(_ADAPTIVE[column.role])
-        if column.role == "value":
-            if "estimate" in roles:
-                return self.language.text("value_processed")
-            is_rest = column.meaning == PLANNED_ANEW[0].meaning
-            return self.language.text("value_planned_anew" if is_rest else "value_noisy")
-        return self.language.text(_MEANINGS[column.role])
+        return self.language.text(key_of_meaning(column, {one.role for one in table.columns}))
 
     def unit_of(self, unit: str) -> str:
         """What a unit is called; "" and `NUMBER` are none."""
@@ -585,7 +558,8 @@ class Export:
         rows = as_written(rows)
         for index, column in enumerate(columns):
             if column.names_cells:
-                columns[index] = replace(column, texts=self._texts(rows, index))
+                texts = rows.column(index).unique().cast(pa.string()).to_pylist()
+                columns[index] = replace(column, texts=self._different(texts))
         rows = rows.rename_columns([column.name for column in columns])
         table = ExportedTable(
             item,
@@ -645,9 +619,6 @@ class Export:
             written.append((column, named))
         names = [column.name for column, _ in written]
         return pa.table([cells for _, cells in written], names), tuple(one for one, _ in written)
-
-    def _texts(self, rows: pa.Table, index: int) -> tuple[str, ...]:
-        return self._different(rows.column(index).unique().cast(pa.string()).to_pylist())
 
     def _different(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Texts as they are in files, each once."""

@@ -1,7 +1,7 @@
 """The columns of exported tables, under names that every format takes."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from unicodedata import combining, normalize
 
@@ -11,6 +11,7 @@ from rpexplore.domain.result_schema import (
     NOTE,
     NUMBERS,
     OWN_COUNTS,
+    PLANNED_ANEW,
     PUBLISHABLE,
     QUALITY,
     RELEASED,
@@ -120,6 +121,41 @@ def columns_of_table(
         about = name, stored.name, stored.role, stored.attribute, meaning
         columns.append(Column(*about, whole=stored.whole, parents=stored.parents))
     return columns
+
+
+# ---- What columns of figures are, and what columns of words say, in other languages.
+
+
+_MEANINGS: Mapping[Role, str] = {
+    "estimate": "estimate_meaning",
+    "error": "error_meaning",
+    "model_error": "model_error_meaning",
+    "lower": "interval_meaning",
+    "upper": "interval_meaning",
+    "margin": "margin_meaning",
+    "target": "target_meaning",
+    "share": "share_meaning",
+    "share_error": "share_error_meaning",
+    "note": "note_meaning",
+    "flag": "flag_meaning",
+    "status": "status_meaning",
+}
+_ADAPTIVE: Mapping[Role, str] = {
+    "value": "value_adaptive",
+    "lower": "interval_adaptive",
+    "upper": "interval_adaptive",
+}
+
+
+def key_of_meaning(column: Column, roles: Set[Role]) -> str:
+    """The key of the text that says what a column is, in a table of columns with these roles."""
+    if "model_error" in roles and "estimate" not in roles and column.role in _ADAPTIVE:
+        return _ADAPTIVE[column.role]
+    if column.role == "value":
+        if "estimate" in roles:
+            return "value_processed"
+        return "value_planned_anew" if column.meaning == PLANNED_ANEW[0].meaning else "value_noisy"
+    return _MEANINGS[column.role]
 
 
 # ---- Periods of time, as SDMX writes them.

@@ -73,7 +73,9 @@ def readers_page(export: Export, publication: Publication | None = None) -> str:
     publication = publication or Publication(sampling=sampling_of(export.results))
     language = export.language
     headed = headed_tables(export, publication.sampling)
-    kept = _rows_kept([(len(table.rows), _width(table)) for *_, table in headed])
+    kept = _rows_kept(
+        [(len(table.rows), len(table.rows.names) + table.values.shape[1]) for *_, table in headed]
+    )
     sections = [
         Section(
             f"t{number}",
@@ -195,10 +197,6 @@ def _labelled(table: Crosstab, export: Export) -> Crosstab:
 
 def _title_of(attribute: str, export: Export) -> str:
     return export.head(export.attribute_titles.get(attribute, attribute))
-
-
-def _width(table: Crosstab) -> int:
-    return len(table.rows.names) + table.values.shape[1]
 
 
 def _rows_kept(sizes: Sequence[tuple[int, int]]) -> list[int]:

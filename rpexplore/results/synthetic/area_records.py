@@ -9,7 +9,7 @@ README.md       the label: what these records are, and what they are not
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -123,15 +123,14 @@ def synthesize_areas(
     """
     output = Path(output)
     check_new(output)
-    if not isinstance(source, AreaResults) or source.whole is None:
+    if not isinstance(source, AreaResults):
+        source = AreaResults(source.area_tables(), tables=tables_of(source))
+    if source.whole is None:
         with TemporaryDirectory(prefix="rpexplore-") as made:
-            of_areas = source.release if isinstance(source, AreaResults) else source
-            tables = source.tables if isinstance(source, AreaResults) else tables_of(source)
-            release: TablesInAreas = of_areas.area_tables()
             half = part_of_progress(on_progress, 0.0, 0.7)
-            guesses = area_guesses(release, Path(made) / "guesses", on_progress=half)
+            guesses = area_guesses(source.release, Path(made) / "guesses", on_progress=half)
             rest = part_of_progress(on_progress, 0.7, 1.0)
-            return synthesize_areas(AreaResults(release, guesses, tables), output, on_progress=rest)
+            return synthesize_areas(replace(source, whole=guesses), output, on_progress=rest)
     if not source.is_smooth:
         raise ReleaseError(
             "Records are made of best guesses, which hold all cells of an area together, and these "

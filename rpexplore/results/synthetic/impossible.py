@@ -103,13 +103,9 @@ def _at_levels(
 def condition_texts(condition: Never) -> dict[str, str]:
     """A condition whose values are one text each, as they are typed."""
     return {
-        name: selection if isinstance(selection, str) else ",".join(map(str, _listed(selection)))
+        name: str(selection) if isinstance(selection, str | int) else ",".join(map(str, selection))
         for name, selection in condition.items()
     }
-
-
-def _listed(selection: int | Sequence[str | int]) -> Sequence[str | int]:
-    return [selection] if isinstance(selection, int) else selection
 
 
 def of_names(

@@ -91,7 +91,7 @@ def test_cost_loss_and_standard_errors_are_those_of_everything_that_is_measured(
             assert smallest[row, 0] == pytest.approx(expected.min())
             assert largest[row, 0] == pytest.approx(expected.max())
     assert plan.loss_value == pytest.approx(loss)
-    assert plan.lower_bound <= plan.loss_value <= plan.lower_bound * 1.00011
+    assert plan.certificate.lower_bound <= plan.loss_value <= plan.certificate.lower_bound * 1.00011
 
 
 def test_what_is_saved_is_what_is_loaded_and_holds(plan, tmp_path):
@@ -212,7 +212,7 @@ def test_least_accurate_cells_are_looked_at_one_by_one(loss, tmp_path):
             for level in ("all", "region")
         ]
         best = explicit.best(sum(means), largest["town"])
-    assert plan.lower_bound <= best * (1 + 1e-6)
+    assert plan.certificate.lower_bound <= best * (1 + 1e-6)
     assert best * (1 - 1e-6) <= plan.loss_value <= best * (1 + 3.1e-3)
     plan.save(tmp_path / "plan.json")
     loaded = AreaPlan.load(tmp_path / "plan.json")

@@ -104,7 +104,7 @@ def test_cost_loss_and_standard_errors_are_those_of_everything_that_is_measured(
             assert largest[row, 0] == pytest.approx(expected.max(), rel=1e-9)
     is_sum = isinstance(plan.loss, rp.SumOfVariances)
     assert plan.loss_value == pytest.approx(total if is_sum else most, rel=1e-9)
-    assert plan.lower_bound <= plan.loss_value <= plan.lower_bound * 1.00301
+    assert plan.certificate.lower_bound <= plan.loss_value <= plan.certificate.lower_bound * 1.00301
 
 
 def test_what_is_saved_is_what_is_loaded_and_holds(plan, tmp_path):

@@ -87,7 +87,11 @@ def test_sum_is_near_the_best_of_all_gaussian_mechanisms(asked):
 @settings(max_examples=25)
 def test_loss_and_cost_are_those_of_everything_that_is_measured(asked):
     plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=COST_1)
-    assert plan.lower_bound * (1 - 1e-9) <= plan.loss_value <= plan.lower_bound * 1.00011
+    assert (
+        plan.certificate.lower_bound * (1 - 1e-9)
+        <= plan.loss_value
+        <= plan.certificate.lower_bound * 1.00011
+    )
     assert explicit_loss_and_cost(plan, *all_queries(asked)) == (
         pytest.approx(plan.loss_value, rel=1e-6),
         pytest.approx(float(plan.exact_privacy_cost), rel=1e-8),
@@ -158,7 +162,7 @@ def test_largest_error_is_that_of_cvxpy(tree, targets):
         cvxpy.Minimize(cvxpy.max(cvxpy.hstack(ratios))), [within.T @ precisions <= 1]
     )
     best = problem.solve(solver="CLARABEL")
-    assert plan.lower_bound <= best * (1 + 1e-6)
+    assert plan.certificate.lower_bound <= best * (1 + 1e-6)
     assert best * (1 - 1e-6) <= plan.loss_value <= best * (1 + 3e-3)
     # Variances are inversely proportional to the cost: this is the smallest that meets them all.
     smallest = minimum_area_budget(asked, tolerance=2e-3)

@@ -129,7 +129,7 @@ def test_the_best_within_required_targets_is_that_of_cvxpy(asked, tightness, los
     plan = plan_areas(asked, loss=loss, budget=rp.Budget(privacy_cost=f"{cost:.12g}"))
     assert rp.verify(plan).holds
     best, off = judged(asked, lambda explicit: explicit.best(loss, cost))
-    assert plan.lower_bound <= best * (1 + 1e-6)
+    assert plan.certificate.lower_bound <= best * (1 + 1e-6)
     assert best * (1 - off) <= plan.loss_value <= best * (1 + 3e-3)
     for kind, workload in enumerate(asked.workloads):
         limits = np.where(workload.required, workload.targets**2, np.inf)
@@ -196,9 +196,9 @@ def test_with_all_targets_required_all_tables_count():
     )
     free = plan_areas(asked, loss=rp.SumOfVariances(), budget=budget)
     within = plan_areas(asked, loss=rp.SumWithinTargets(), budget=budget)
-    assert free.lower_bound <= within.loss_value <= free.loss_value * (1 + 3e-3)
+    assert free.certificate.lower_bound <= within.loss_value <= free.loss_value * (1 + 3e-3)
     # The ratio at a cost of 4 is the cost at which it is 1, over 4.
-    tight = rp.Budget(privacy_cost=4 * 0.999 * largest.lower_bound)
+    tight = rp.Budget(privacy_cost=4 * 0.999 * largest.certificate.lower_bound)
     for loss in LOSSES:
         with pytest.raises(OutOfReachError) as refused:
             plan_areas(asked, loss=loss, budget=tight)

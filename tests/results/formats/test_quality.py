@@ -2,6 +2,7 @@
 
 import json
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.common.text import markdown_text
 from rpexplore.domain.result_schema import Schema
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.results.combination import write_combined
 from rpexplore.results.formats.export import Imprint
 from rpexplore.results.formats.publishing import publish
@@ -40,7 +42,9 @@ def test_it_has_every_heading_in_order_and_the_guarantee(exported):
     assert levels == sorted(levels)
     assert [number for number in numbers if "." not in number] == [str(n) for n in range(1, 20)]
     assert markdown_text(exported.results.guarantee) in found["7.2"]
-    assert facts["privacy"]["rho"] in found["7.1"]
+    assert f"{rho_text(Fraction(facts['privacy']['rho']))}." in found["7.1"]  # rounded up
+    of_noise = any(not part.is_smooth for part in exported.results.readers)
+    assert ("those of the noise alone" in text) == of_noise
     assert found["1.1"].startswith("Statistics Office.")
     assert found["5"].startswith("2026-Q1.")
     # What nobody said is asked for, and there is nothing beside that.

@@ -56,7 +56,8 @@ def write_px(export: Export, folder: Path) -> None:
 def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[str]:
     """The lines of a file, in the order that the format recommends."""
     variables, order = cube_of(rows, table)
-    titles = _different([_title(export, attributes) for attributes, _ in variables])
+    heads = {name: export.head(title) for name, title in export.attribute_titles.items()}
+    titles = _different([_plain("/".join(heads[name] for name in names)) for names, _ in variables])
     figures = [column for column in table.columns if column.is_number]
     figure_names = [export.head_of(column) for column in figures]
     figure = _different([*titles, export.language.text("figure")])[-1]
@@ -128,10 +129,6 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
         ]
     yield "\n".join(" ".join(line) + " " for line in zip(*texts, strict=True))
     yield ";"
-
-
-def _title(export: Export, attributes: Sequence[str]) -> str:
-    return _plain("/".join(export.head(export.attribute_titles[name]) for name in attributes))
 
 
 def _different(texts: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ languages than English their names are translations, in `texts/concepts.json`.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -20,11 +21,10 @@ from rpexplore.common.text import capitalised, describe_share, markdown_text
 from rpexplore.domain.readings import FLAGS, coefficients_of_variation, quality_flags
 from rpexplore.domain.result_schema import Schema
 from rpexplore.privacy.budget import ADD_REMOVE
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.results.formats.export import Export, ExportedTable, Format, label_in
 from rpexplore.results.formats.languages import ENGLISH, Language
 from rpexplore.results.measurement_source import sources_of
-from rpexplore.results.processed_tables import ProcessedTables
-from rpexplore.results.unbiased import Estimates
 
 REPORT, FACTS = "quality.md", "quality.json"
 _MOST_ROWS = 500  # tables in the report; the file for programs has all
@@ -203,8 +203,8 @@ def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tupl
     privacy = export.privacy
     formal = markdown_text(export.guarantee)
     if privacy["rho_is_known"]:
-        definition, rho = text("q_definition"), f"ρ = {privacy['rho']}"
-        # The exact number, with a decimal point in every language.
+        definition = text("q_definition")
+        rho = export.language.number(rho_text(Fraction(privacy["rho"])))
         formal = text("q_formal", definition=definition, unit=export.privacy_unit, rho=rho)
     yield "7.1", formal
     yield "7.2", _treatment(export)
@@ -216,11 +216,8 @@ def _known(export: Export, tables: Sequence[Mapping[str, Any]]) -> Iterator[tupl
     if any(part.is_smooth for part in export.results.readers):
         yield "13.3.5", text("q_model")
     for part in export.results.readers:
-        known = part.known_tables if isinstance(part, Estimates) else ()
-        if isinstance(part, ProcessedTables):
-            known = part.known_totals
-        if known:
-            totals = [" × ".join(names) or text("q_all_records") for names in known]
+        if part.known_tables:
+            totals = [" × ".join(names) or text("q_all_records") for names in part.known_tables]
             yield "15.3", text("q_known", totals=markdown_text(export.language.joined(totals)))
     yield "15.4", _coherence(export)
     yield "17.1", text("q_revision")

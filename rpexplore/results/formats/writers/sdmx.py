@@ -93,7 +93,8 @@ def write_sdmx(export: Export, folder: Path) -> None:
         units |= {
             _unit_code(unit): export.unit_of(unit) for unit in units_of(export, table, rows)[1]
         }
-        may_miss |= bool(np.isnan(_values_of(rows)).any())
+        values = np.asarray(rows[Schema.of(rows).name("value")], dtype=float)
+        may_miss |= bool(np.isnan(values).any())
     cube = Cube(
         agency=export.imprint.agency or AGENCY,
         id=export.name,
@@ -119,10 +120,6 @@ def write_sdmx(export: Export, folder: Path) -> None:
                 file, observations.column_names, decimals_of(rows), escape_formulas=False
             )
             writer.write(observations)
-
-
-def _values_of(rows: pa.Table) -> np.ndarray:
-    return np.asarray(rows[Schema.of(rows).name("value")], dtype=float)
 
 
 def _unit_code(unit: str) -> str:
