@@ -18,13 +18,8 @@ from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.plan import Plan
 from rpexplore.results.estimates.area_cells import cells_of
-from rpexplore.results.estimates.area_guesses import (
-    SIZES,
-    BestGuesses,
-    CellNoise,
-    Family,
-    tables_with_errors,
-)
+from rpexplore.results.estimates.area_families import SIZES, CellNoise, Family
+from rpexplore.results.estimates.area_guesses import BestGuesses, tables_with_errors
 from rpexplore.results.estimates.whole_areas import known_totals
 
 _DIFFERING = 0.5  # CV between areas of the share that a cell has of them
