@@ -9,6 +9,7 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise
 from rpexplore.results.estimates.area_cells import AreaCells
+from rpexplore.results.estimates.count_laws import MOST, CountLaws, negative_binomial
 from rpexplore.results.estimates.level_axes import LevelAxes
 
 SIZES = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0])
@@ -16,6 +17,8 @@ SIZES = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0])
 
 MOST_TOGETHER = 600  # cells of an area above 0 that are estimated together; cubes of it are time
 _MOST_ENTRIES = 20_000_000  # of a matrix, 8 bytes each
+_MOST_OF_LAWS = 4_000_000  # parts × cells × counts or cells, 8 bytes each
+_LEAST_RATIO = 0.5  # of variance to mean, from which on counts are taken to be drawn by chance
 _GIVEN_VARIANCE = 1e-3  # of what is given, in records²: next to nothing, but not singular
 _CONTRADICTION = 3.0  # standard errors from which on a part is taken to be unlike the area
 
@@ -207,6 +210,40 @@ class Family:
         if self.basis is not None:
             z = z @ self.basis.T
         return expected[:, self.support] + z * self.scale, variances
+
+    def posterior_of_counts(
+        self, answers: np.ndarray, expected: np.ndarray, shares: np.ndarray, alphas: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `posterior`, with means of counts that are negative binomial a priori.
+
+        By one round of expectation propagation: in more, all parts of an area hear from each other
+        again that counts are whole, and means are farther off where these are two or three. The
+        variances are those of normal laws, which are larger. Where parts and cells are too many, or
+        chance makes no difference, means are those of `posterior` as well.
+        """
+        means, variances = self.posterior(answers, expected, shares, alphas)
+        (n_parts, k), most = means.shape, min(int(self.counts.max()), MOST)
+        ratios, prior = self.scale**2 / self.counts, expected[:, self.support]
+        is_law = (ratios >= _LEAST_RATIO) & (prior.min(axis=0) < MOST)
+        is_one = n_parts == 1 or not np.any(is_law)
+        if self.rows is None or is_one or n_parts * k * max(k, most + 1) > _MOST_OF_LAWS:
+            return means, variances
+        logs = negative_binomial(prior[:, is_law], ratios[is_law], most)
+        logs[:, np.arange(most + 1) > self.counts[is_law][:, None]] = -np.inf  # the area has fewer
+        precisions, linear = 1 / (ratios * prior), np.broadcast_to(1 / ratios, prior.shape).copy()
+        within = variances * (1 - variances / variances.sum(axis=0))
+        within = within @ self.squares(np.arange(k), k).T
+        precisions[:, is_law], linear[:, is_law] = CountLaws(
+            logs, precisions[:, is_law], linear[:, is_law]
+        ).next_sites(precisions[:, is_law], linear[:, is_law], means[:, is_law], within[:, is_law])
+        covariances = alphas[:, None, None] * self.rows[:, self.support]
+        covariances[:, np.arange(k), np.arange(k)] += precisions
+        covariances = np.linalg.inv(covariances)
+        linear += alphas[:, None] * (answers @ self.rows.T)
+        means = np.einsum("cij,cj->ci", covariances, linear)
+        # What the parts have too much together is taken from each in proportion to its covariance.
+        missing = np.linalg.solve(covariances.sum(axis=0), self.counts - means.sum(axis=0))
+        return means + covariances @ missing, variances
 
     def totals(
         self, answers: np.ndarray, alphas: np.ndarray, measured: np.ndarray, variance: np.ndarray

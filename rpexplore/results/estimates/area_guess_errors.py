@@ -96,7 +96,7 @@ def guess_errors_by_level(
         """Of the cells of an area's tables, given those of the area that it lies in."""
         level, parent = int(tree.level_of[area]), int(tree.parents[area])
         if not level:
-            return guesses.top_errors[0].astype(float)
+            return guesses.measured_top_errors[0].astype(float)
         above, of_parent = squared(name, parent), counts(level) * sizes[parent]
         first = int(tree.first_parts[parent])
         parts = np.arange(first, first + int(tree.n_parts[parent]))

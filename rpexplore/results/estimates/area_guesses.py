@@ -20,6 +20,7 @@ from rpexplore.results.estimates.area_families import (
     Family,
     size_classes,
 )
+from rpexplore.results.estimates.count_laws import CountLaws, power_law
 from rpexplore.results.estimates.whole_areas import (
     UNKNOWN,
     WholeCounts,
@@ -38,6 +39,7 @@ from rpexplore.results.estimates.whole_areas import (
 _SPREADS = np.exp(np.linspace(np.log(1e-3), np.log(1e4), 64))  # that τ is chosen from
 _FAMILIES = 400  # of a level in a part, whose evidence is taken
 _PARTS = 4  # of a release, likewise
+_ROUNDS_OF_TOP = 6  # in which sites of its cells are found, which have none to begin with
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,19 +60,23 @@ class BestGuesses(WholeCounts):
     curves: dict[int, np.ndarray]
 
     def of_top(self) -> np.ndarray:
-        """Counts of the top, int64[1, n_cells], the likeliest ≥ 0 whose stages are near their own.
+        """Counts of the top, int64[1, n_cells]: near their means, given the tables of the stages.
 
-        That is: tables of the stages before the last are the nearest to their own answers, and the
-        rest has the least Σ_S |Π_S (x − y)|²/λ_S. With other weights the many small cells that may
-        not be negative would move large ones whose sums are precise.
+        Tables of the stages before the last are the nearest to their own answers. The law of a cell
+        is then a power of the count (`count_laws.power_law`), as most kinds are rare. Where answers
+        to some residuals are missing, the cells are the likeliest ≥ 0, with the least Σ_S |Π_S (x −
+        y)|²/λ_S: with other weights the many small cells that may not be negative would move large
+        ones whose sums are precise.
         """
         answers, stages = self.answers(0, slice(0, 1))[0], self.cells.stages[0]
-        first, n_cells = self.first_of_top(answers), len(answers)
-        possible = np.flatnonzero(self.cells.possible)
-        is_exact = self.cells.is_exact(self.cells.attributes[0])
-        if not 0 < len(possible) <= 2 * MOST_TOGETHER or len(stages) < 2 or is_exact:
+        first = self.first_of_top(answers)
+        if not self._is_top_estimated:
             return whole_top(self.cells, answers, first, stages)
         counts = whole_top(self.cells, answers, first, stages[:-1])[0]
+        if not self.cells.has_unknown(0):
+            means, _ = self._posterior_of_top(counts)
+            return whole_top(self.cells, means, first, stages)
+        n_cells, possible = len(answers), np.flatnonzero(self.cells.possible)
         own = self.cells.in_stages(answers[None], 0).reshape(len(counts), -1)
         shares = self.cells.in_stages(self.cells.shares(0)[None], 0).reshape(own.shape)
         shares /= np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
@@ -90,6 +96,46 @@ class BestGuesses(WholeCounts):
         cells = self.cells.with_least_structure(cells)
         return whole_top(self.cells, cells, first, stages)
 
+    @property
+    def _is_top_estimated(self) -> bool:
+        """Whether the cells of the top are few enough, and not those of an exact table."""
+        is_exact = self.cells.is_exact(self.cells.attributes[0])
+        n_possible = np.count_nonzero(self.cells.possible)
+        few = 0 < n_possible <= 2 * MOST_TOGETHER
+        return few and len(self.cells.stages[0]) >= 2 and not is_exact
+
+    def _posterior_of_top(self, sums: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Means of the cells of the top, float64[n_cells], and the covariance of the possible ones.
+
+        sums: int64[n]: of the cells in the order of stages, those after another; None: unknown
+        """
+        answers, noise = self.answers(0, slice(0, 1))[0], self._noise(0)
+        n_cells, possible = len(answers), np.flatnonzero(self.cells.possible)
+        rows = noise.entries(noise.information(0), possible, np.arange(n_cells))
+        heard, information = rows @ answers, rows[:, possible]
+        of_sums = np.zeros((0, len(possible)))
+        if sums is not None:
+            order = self.cells.in_stages(np.arange(n_cells)[None], 0).reshape(len(sums), -1)
+            of_sums = np.stack([np.isin(possible, own).astype(float) for own in order])
+            is_some = np.any(of_sums, axis=1)
+            of_sums, sums = of_sums[is_some], sums[is_some]
+        variances = noise.cell_variances(0, possible)
+        logs = power_law(answers[possible], variances, self.top_total(answers))
+        precisions = linear = np.zeros(len(possible))
+        laws = CountLaws(np.tile(logs, (len(possible), 1)), precisions, linear)
+        for rounds in range(_ROUNDS_OF_TOP + 1):
+            covariance = np.linalg.inv(information + np.diag(precisions))
+            means = covariance @ (heard + linear)
+            if sums is not None:
+                gains = covariance @ of_sums.T @ np.linalg.inv(of_sums @ covariance @ of_sums.T)
+                means += gains @ (sums - of_sums @ means)
+                covariance = covariance - gains @ of_sums @ covariance
+            if rounds < _ROUNDS_OF_TOP:
+                precisions, linear = laws.next_sites(precisions, linear, means, np.diag(covariance))
+        found = np.zeros(n_cells)
+        found[possible] = means
+        return found, covariance
+
     @cached_property
     def _noises(self) -> dict[int, CellNoise]:
         return {}
@@ -100,11 +146,27 @@ class BestGuesses(WholeCounts):
         return self._noises[level]
 
     @property
-    def top_errors(self) -> np.ndarray:
-        """Of the top, whose counts are taken to be as accurate as its answers."""
+    def measured_top_errors(self) -> np.ndarray:
+        """Of the answers to the top, in place of `top_errors` before there are any."""
         noise = self._noise(0)
         of_tables = [noise.table_variances(each, 0) for each in self.tables[0]]
         return np.concatenate(of_tables).astype(np.float32)[None]
+
+    @cached_property
+    def top_errors(self) -> np.ndarray:
+        """Of the top, whose counts are taken to be as accurate as its answers without a law."""
+        if not self._is_top_estimated or self.cells.has_unknown(0):
+            return self.measured_top_errors
+        # Sums of stages are as uncertain as they were measured; a known total is not.
+        known = None if self.totals[0] == UNKNOWN else self.totals[:1]
+        means, covariance = self._posterior_of_top(known)
+        counts, possible, found = self.of_top(), np.flatnonzero(self.cells.possible), []
+        for attributes in self.tables[0]:
+            off = self.cells.margin_on(counts - means, 0, attributes)[0]
+            places = self._places(0, possible, attributes)
+            own = (covariance * (places[:, None] == places)).sum(axis=1)
+            found.append(np.bincount(places, own, len(off)) + off**2)
+        return np.maximum(np.concatenate(found), 0.0).astype(np.float32)[None]
 
     def _n_cells(self, attributes: AttributeIndices) -> int:
         return prod(self.cells.sizes[index] for index in attributes)
@@ -151,7 +213,7 @@ class BestGuesses(WholeCounts):
             own, moved, alphas = own[some], moved[some], alphas[some]
             shares = totals[own] / totals[own].sum()
             expected = shares[:, None] * above[number]
-            found, variances = family.posterior(moved, expected, shares, alphas)
+            found, variances = family.posterior_of_counts(moved, expected, shares, alphas)
             means[np.ix_(own, family.support)] = found
             if squared is not None and errors is not None:
                 squared[own] = self.variances_of_parts(
@@ -202,10 +264,7 @@ class BestGuesses(WholeCounts):
         found = []
         for attributes, columns, _ in self.columns(level):
             n_cells = self._n_cells(attributes)
-            places = np.zeros(len(family.support), dtype=np.int64)
-            values = self.cells.values_of(level, family.support, attributes)
-            for index, own in zip(attributes, values, strict=True):
-                places = places * self.cells.sizes[index] + own
+            places = self._places(level, family.support, attributes)
             squares = family.squares(places, n_cells)
             # The area's own error goes to its parts as what they have too much together does;
             # where nobody is, as records would.
@@ -217,6 +276,14 @@ class BestGuesses(WholeCounts):
             gains = np.where(of_all > 0, gains**2, gains)
             found.append(within @ squares.T + gains * above[columns])
         return np.concatenate(found, axis=1)
+
+    def _places(self, level: int, codes: np.ndarray, attributes: AttributeIndices) -> np.ndarray:
+        """The cell of a table that each of some cells of a level is in, int64[n]."""
+        places = np.zeros(len(codes), dtype=np.int64)
+        values = self.cells.values_of(level, codes, attributes)
+        for index, own in zip(attributes, values, strict=True):
+            places = places * self.cells.sizes[index] + own
+        return places
 
     def _find_spreads(
         self,
