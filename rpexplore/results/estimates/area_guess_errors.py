@@ -18,13 +18,8 @@ from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.plan import Plan
 from rpexplore.results.estimates.area_cells import cells_of
-from rpexplore.results.estimates.area_guesses import (
-    SIZES,
-    BestGuesses,
-    CellNoise,
-    Family,
-    tables_with_errors,
-)
+from rpexplore.results.estimates.area_families import SIZES, CellNoise, Family
+from rpexplore.results.estimates.area_guesses import BestGuesses, tables_with_errors
 from rpexplore.results.estimates.whole_areas import known_totals
 
 _DIFFERING = 0.5  # CV between areas of the share that a cell has of them
@@ -101,7 +96,7 @@ def guess_errors_by_level(
         """Of the cells of an area's tables, given those of the area that it lies in."""
         level, parent = int(tree.level_of[area]), int(tree.parents[area])
         if not level:
-            return guesses.top_errors[0].astype(float)
+            return guesses.measured_top_errors[0].astype(float)
         above, of_parent = squared(name, parent), counts(level) * sizes[parent]
         first = int(tree.first_parts[parent])
         parts = np.arange(first, first + int(tree.n_parts[parent]))

@@ -7,8 +7,9 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.results.estimates.area_cells import cells_of
+from rpexplore.results.estimates.area_families import SIZES
 from rpexplore.results.estimates.area_guess_errors import _sizes, guess_errors_by_level
-from rpexplore.results.estimates.area_guesses import SIZES, BestGuesses, tables_with_errors
+from rpexplore.results.estimates.area_guesses import BestGuesses, tables_with_errors
 from rpexplore.results.estimates.whole_areas import known_totals
 
 TREE = rp.AreaTree.from_columns(

@@ -9,15 +9,11 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.results.area_results import AreaResults
-from rpexplore.results.estimates import area_guesses
+from rpexplore.results.estimates import area_families
 from rpexplore.results.estimates.area_cells import cells_of
 from rpexplore.results.estimates.area_counts import AreaCounts
-from rpexplore.results.estimates.area_guesses import (
-    SIZES,
-    BestGuesses,
-    size_classes,
-    tables_with_errors,
-)
+from rpexplore.results.estimates.area_families import SIZES, size_classes
+from rpexplore.results.estimates.area_guesses import BestGuesses, tables_with_errors
 from rpexplore.results.estimates.whole_areas import WholeCounts, known_totals
 from tests.benchmarks.small_areas import errors_of, sample_country
 from tests.releases.area_plans import PLANS, TREE
@@ -87,8 +83,9 @@ def dense_posterior(plan, areas, above, answers, totals):
 
 
 @pytest.mark.parametrize("level", [1, 3])
-def test_counts_and_errors_are_those_of_the_dense_posterior(level):
+def test_counts_and_errors_are_those_of_the_dense_posterior(level, monkeypatch):
     """Squared errors are the posterior variance of a cell and what the whole count is off."""
+    monkeypatch.setattr(area_families, "_LEAST_RATIO", np.inf)  # normal laws alone
     plan, generator = PLANS["the same"], np.random.default_rng(level)
     areas = np.arange(*TREE.starts[[level, level + 1]])
     areas = areas[TREE.parents[areas] == TREE.parents[areas[0]]]
@@ -126,10 +123,10 @@ def test_counts_and_errors_are_those_of_the_dense_posterior(level):
 def test_totals_are_those_of_the_dense_posterior():
     """Of x = T · shares + deviations with next to no prior on T, and all that was measured of x."""
     plan, spreads = PLANS["the same"], SPREADS
-    noise = area_guesses.CellNoise.of_plan(plan, cells_of(plan), 3)
+    noise = area_families.CellNoise.of_plan(plan, cells_of(plan), 3)
     group = int(plan.groups.of_area[TREE.starts[3]])
     above = np.array([40, 3, 0, 11, 25, 7])
-    family = area_guesses.Family.of(noise, group, above, spreads, 2)
+    family = area_families.Family.of(noise, group, above, spreads, 2)
     generator = np.random.default_rng(1)
     answers = generator.normal(above / 2, 3, (2, 6))
     measured, alphas = answers.sum(axis=1), np.array([1.0, 0.6])
@@ -159,13 +156,13 @@ def test_totals_are_those_of_the_dense_posterior():
 
 def test_areas_of_very_many_cells_are_estimated_cell_by_cell(monkeypatch):
     """From the variance of each alone: m + τm/(τm + σ²)(y − m), all parts together adding up."""
-    monkeypatch.setattr(area_guesses, "_MOST_TOGETHER", 2)
+    monkeypatch.setattr(area_families, "MOST_TOGETHER", 2)
     plan, areas = PLANS["the same"], np.arange(*TREE.starts[[1, 2]])
     spreads = np.full(len(SIZES) + 1, 2.0)
     guesses = guesses_of(plan, {1: spreads})
     above = np.array([40, 3, 0, 11, 25, 7])
-    noise = area_guesses.CellNoise.of_plan(plan, guesses.cells, 1)
-    family = area_guesses.Family.of(noise, 1, above, spreads, 2)
+    noise = area_families.CellNoise.of_plan(plan, guesses.cells, 1)
+    family = area_families.Family.of(noise, 1, above, spreads, 2)
     answers = np.array([[25.0, 1, 1, 3, 10, 3], [17, 2, -2, 9, 14, 3]])
     expected = np.array([[0.5], [0.5]]) * above
     means, variances = family.posterior(answers, expected, np.array([0.5, 0.5]), np.ones(2))

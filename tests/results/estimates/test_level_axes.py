@@ -8,8 +8,8 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise
 from rpexplore.results.estimates.area_cells import cells_of
+from rpexplore.results.estimates.area_families import CellNoise
 from rpexplore.results.estimates.area_guess_errors import guess_errors_by_level
-from rpexplore.results.estimates.area_guesses import CellNoise
 from rpexplore.results.synthetic.area_records import AreaRecords
 from tests.releases.test_levels_in_areas import DOMAIN, RECORDS, TREE, no_noise, planned  # noqa: F401
 
