@@ -6,6 +6,7 @@
     measure     counts with noise, on disk when all is drawn: nothing needs the records any more.
                 What is larger than memory is counted and measured in parts
     write       what follows from the measurements
+    enter       in the ledger, that this is the run's release; then it gets its name
 
 `dry_run` ends before the booking. A run that is stopped while it measures can be run again at no
 further cost; one that is stopped while it writes can be finished by `resume`, which draws nothing.
