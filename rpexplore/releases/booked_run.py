@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
 
@@ -11,7 +11,14 @@ from rpexplore.common.text import text_of_path
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.planning.plan import LAST_OF_VERSION_1, is_plan_of_version_1
 from rpexplore.releases.atomic_folder import MANIFEST, clear_unfinished, unfinished_folder
-from rpexplore.releases.ledger.account import LedgerEntry
+from rpexplore.releases.ledger.account import (
+    Event,
+    LedgerEntry,
+    closed_into,
+    ledger_id,
+    merged_digests,
+)
+from rpexplore.releases.ledger.chain import seen_end
 from rpexplore.releases.ledger.ledger import Ledger, OtherFiguresError
 from rpexplore.releases.ledger.overlaps import in_place_of
 from rpexplore.releases.manifest import manifest_sha256
@@ -88,6 +95,41 @@ def tidy(output: Path) -> None:
     """Remove what only served the run of a release that is complete."""
     clear_unfinished(pilot_folder(output), BOOKED)  # of a pilot that was killed as it was written
     shutil.rmtree(output / RUN_FOLDER, ignore_errors=True)
+
+
+def ledger_of_run(noted: str, named: str | Path | None) -> Ledger:
+    """The ledger in which a stopped run is finished: the noted one, or what that has become.
+
+    Raises `LedgerError` if the named one is a copy of the noted one that has not gone on from it:
+    in each of two copies the run could be finished.
+
+    Args:
+        noted: The name of the ledger that the run was booked in.
+        named: Where it lies now, if it was moved, or another name of it.
+    """
+    own = Ledger(noted)
+    if named is None or (ledger := Ledger(named)) == own:
+        return own
+    there: list[Event] = []
+    with suppress(LedgerError):  # it cannot be reached by that name any more
+        there = own.store.read_events()
+    events, end = ledger.store.read_events(), seen_end(own.name)  # later: it may be the same one
+    if closed_into(there) is not None:
+        return ledger
+    digests = [event.digest for event in events]
+    before = [event.digest for event in there]
+    is_one = ledger_id(there) == ledger_id(events) != ""
+    # Of a file an equal one is a copy as well; a database has several names.
+    lacks = is_one and (digests[: len(before)] != before or (own.path and digests == before))
+    if not lacks and end is not None and end.ledger_id == ledger_id(events):
+        has_end = digests[end.number - 1 : end.number] == [end.digest]
+        lacks = not has_end and end.digest not in merged_digests(events)
+    if lacks:
+        raise LedgerError(
+            f"The ledger {ledger.name!r} is a copy of {own.name!r}, in which the run was booked, "
+            "and does not go on from where that ended; leave --ledger out, or bring that one back."
+        )
+    return ledger
 
 
 def noted_run(

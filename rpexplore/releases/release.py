@@ -6,6 +6,7 @@
     measure     counts with noise, on disk when all is drawn: nothing needs the records any more.
                 What is larger than memory is counted and measured in parts
     write       what follows from the measurements
+    enter       in the ledger, that this is the run's release; then it gets its name
 
 `dry_run` ends before the booking. A run that is stopped while it measures can be run again at no
 further cost; one that is stopped while it writes can be finished by `resume`, which draws nothing.
@@ -38,13 +39,13 @@ from rpexplore.releases.atomic_folder import (
 from rpexplore.releases.booked_run import (
     enter_finished,
     is_entered_as_finished,
+    ledger_of_run,
     noted_run,
     refuse_run_of_version_1,
     tidy,
 )
 from rpexplore.releases.charged_run import ChargedRun, draft_of, write_measured
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.measurement_file import (
     NOTE,
@@ -312,7 +313,7 @@ def resume(
             shutil.rmtree(output / RUN_FOLDER, ignore_errors=True)
             return finished
         note = read_note(output, measured=False)
-        book, entry = noted_run(Ledger(ledger or note.ledger), note, output)
+        book, entry = noted_run(ledger_of_run(note.ledger, ledger), note, output)
         # Versions that gave a release its name first noted it in the ledger afterwards.
         if entry is not None and entry.manifest_sha256 not in ("", manifest_sha256(output)):
             raise ReleaseError(
@@ -333,7 +334,7 @@ def resume(
             on_progress("Checking what was drawn", 0.0)
             note = read_note(folder)
             plan = load_plan(folder / PLAN)
-            book, entry = noted_run(Ledger(ledger or note.ledger), note, folder)
+            book, entry = noted_run(ledger_of_run(note.ledger, ledger), note, folder)
             booked = note.booked_sha256 or note.plan_sha256
             is_own = note.plan_sha256 == plan.sha256 and booked == plan.booked_sha256
             if entry is None or not is_own or entry.plan_sha256 != booked:

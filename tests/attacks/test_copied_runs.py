@@ -23,7 +23,7 @@ from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.release import release, resume
 from rpexplore.workload.query_files import marginal_queries
-from tests.support.ledgers import KINDS, OWNER, database_ledger
+from tests.support.ledgers import OWNER, database_ledger
 from tests.support.stopped_runs import killed
 
 DOMAIN = rp.Domain.from_sizes({"age": 4, "sex": 2, "region": 3})
@@ -65,7 +65,7 @@ def output(tmp_path) -> Path:
     return tmp_path / "out"
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture
 def ledger(request, data, monkeypatch) -> Ledger:
     """That both machines use: a file on a disk of theirs, or in PostgreSQL."""
     if request.param == "file":
@@ -131,7 +131,15 @@ def at_the_last_moment(monkeypatch, act: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "ledger"),
-    [*((kind, "file") for kind in KINDS_OF_RUNS), ("tables", "postgresql")],
+    [
+        ("tables", "file"),
+        *(
+            pytest.param(kind, "file", marks=pytest.mark.nightly)
+            for kind in KINDS_OF_RUNS
+            if kind != "tables"
+        ),
+        pytest.param("tables", "postgresql", marks=pytest.mark.nightly),
+    ],
     indirect=["ledger"],
 )
 def test_of_copies_that_are_finished_at_the_same_instant_one_is_a_release(
@@ -154,8 +162,16 @@ def test_of_copies_that_are_finished_at_the_same_instant_one_is_a_release(
     assert states(ledger) == ["finished"]
 
 
-@pytest.mark.parametrize("ledger", KINDS, indirect=True)
-@pytest.mark.parametrize("first_shows", ["its pilot", "all"])
+@pytest.mark.parametrize(
+    ("first_shows", "ledger"),
+    [
+        ("its pilot", "file"),
+        pytest.param("all", "file", marks=pytest.mark.nightly),
+        pytest.param("its pilot", "postgresql", marks=pytest.mark.nightly),
+        pytest.param("all", "postgresql", marks=pytest.mark.nightly),
+    ],
+    indirect=["ledger"],
+)
 def test_a_copy_neither_shows_nor_releases_another_pilot_than_was_shown(
     first_shows, data, output, ledger, tmp_path, monkeypatch
 ):
@@ -231,7 +247,7 @@ def entered_and_stopped(enter: Callable[..., None]) -> Callable[..., None]:
     return entering
 
 
-@pytest.mark.parametrize("kind", ["tables", "a pilot"])
+@pytest.mark.parametrize("kind", [pytest.param("tables", marks=pytest.mark.nightly), "a pilot"])
 def test_killed_between_its_entry_and_its_name_a_release_gets_that_and_no_copy_does(
     kind, data, output, tmp_path, monkeypatch
 ):
@@ -258,6 +274,29 @@ def test_killed_between_its_entry_and_its_name_a_release_gets_that_and_no_copy_d
     assert not (done.folder / "run").exists()
     assert resume(done.folder).table("age").equals(done.table("age"))
     assert states(book) == ["finished"]
+
+
+@pytest.mark.parametrize("where", ["there", "moved away"])
+def test_a_run_is_not_finished_once_more_in_a_copy_of_its_ledger(
+    where, data, output, tmp_path, monkeypatch
+):
+    first, second = drawn_apart(
+        partial(release, plan_of("tables"), data, output), output, monkeypatch
+    )
+    copy, own = tmp_path / "copy.sqlite", Ledger.beside(data).path
+    shutil.copy(own, copy)
+    if where == "there":
+        with pytest.raises(LedgerError, match=r"is a copy of .* leave --ledger out"):
+            resume(first, ledger=copy)
+    resume(first)
+    if where == "moved away":
+        own.rename(tmp_path / "moved.sqlite")
+    with pytest.raises(LedgerError, match=r"is a copy of .* leave --ledger out"):
+        resume(second, ledger=copy)
+    assert not second.exists()
+    if where == "moved away":
+        with pytest.raises(ReleaseError, match="finished elsewhere"):
+            resume(second, ledger=tmp_path / "moved.sqlite")
 
 
 def test_a_copy_at_another_path_is_another_run_and_charged(data, output, tmp_path, monkeypatch):
@@ -295,8 +334,16 @@ def full(*_) -> None:
     raise LedgerError("The ledger cannot be used (database or disk is full).")
 
 
-@pytest.mark.parametrize("ledger", KINDS, indirect=True)
-@pytest.mark.parametrize("shows_pilot", [False, True])
+@pytest.mark.parametrize(
+    ("shows_pilot", "ledger"),
+    [
+        (False, "file"),
+        pytest.param(True, "file", marks=pytest.mark.nightly),
+        pytest.param(False, "postgresql", marks=pytest.mark.nightly),
+        pytest.param(True, "postgresql", marks=pytest.mark.nightly),
+    ],
+    indirect=["ledger"],
+)
 def test_two_releases_of_a_run_in_copies_of_a_ledger_are_charged_twice_when_these_are_merged(
     shows_pilot, data, output, ledger, tmp_path, monkeypatch
 ):

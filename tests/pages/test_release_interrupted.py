@@ -125,6 +125,26 @@ def test_of_two_stopped_runs_into_one_folder_only_the_one_that_was_drawn_is_fini
     )
 
 
+def test_a_run_that_was_stopped_between_its_entry_as_finished_and_its_name_is_finished(
+    app, records, tmp_path, monkeypatch
+):
+    session, output = set_up(app("release"), records, tmp_path / "out"), tmp_path / "out"
+    enter = Ledger.finish
+
+    def entered_and_stopped(*arguments):
+        enter(*arguments)
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "finish", entered_and_stopped)
+        finish(confirmed_run(session))
+    assert "It is charged, and its noise is drawn and kept." in session.warning[0].value
+    assert not output.exists()
+    session.press("Finish it without further cost")
+    assert output.is_dir()
+    assert [run.state for run in Ledger.beside(records).account(records).entries] == ["finished"]
+
+
 def test_a_run_cancelled_before_it_is_booked_costs_nothing(app, small_release, stopped):
     session, records, output = small_release
     confirmed_run(session)
