@@ -35,14 +35,21 @@ from rpexplore.domain.dates import BLANKS
 # pyright: reportAttributeAccessIssue=false
 
 
-# Patterns mean the same to pyarrow, DuckDB and PostgreSQL.
+# Patterns mean the same to pyarrow, DuckDB, PostgreSQL and Spark.
+_WITHIN = "[!$-9;<>-SU-z|~]"  # signs within an id, and those of them that can begin or end it
+_END = r"[!$-&+./0-9?-SU-Z\\\^_a-z|~-]"
+# Quotation marks, brackets and number signs that are put around ids, and what separates ids.
+_AROUND = (
+    "\"'`=#*\u00b4\u2018-\u201f\u2032\u2033\u2039\u203a\u00ab\u00bb\u2116\uff02\uff03\uff07"
+    "(){}<>\\[\\]\u3008-\u3011\uff08\uff09\uff3b\uff3d"
+)
 PLAIN_ID = (
     "^(?:0|[1-9][0-9]*|[0-9]+(?:[-/_][0-9]+)+"
     "|[A-Za-z](?:[A-Za-z_-]| [A-Za-z_-])* ?[0-9][0-9A-Za-z_-]*"
     # A digit and a letter that no number has, without blanks, colons, the T of times, the # of what
     # spreadsheets write for nobody, and the signs that programs put around ids.
-    "|[!$-9;<>-SU-z|~]*(?:[0-9][!$-9;<>-SU-z|~]*[A-CF-SU-Za-cf-z]"
-    "|[A-CF-SU-Za-cf-z][!$-9;<>-SU-z|~]*[0-9])[!$-9;<>-SU-z|~]*)$"
+    f"|(?:{_END}{_WITHIN}*)?(?:[0-9]{_WITHIN}*[A-CF-SU-Za-cf-z]"
+    f"|[A-CF-SU-Za-cf-z]{_WITHIN}*[0-9])(?:{_WITHIN}*{_END})?)$"
 )
 """Texts that are canonical, and no others' number: most are, and this is told fast."""
 DIGITS_ID = "^[0-9]+$"
@@ -51,11 +58,12 @@ UUID_ID = "^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$|^[0-9A-Fa-f]{3
 """Canonical ids that are equal in any letters, and without dashes: UUIDs, also of other digests."""
 UUID_LENGTH, UNDASHED_LENGTH = 36, 32
 AROUND_UUID = (
-    '^(?:=")?[{]?(?:[Uu][Rr][Nn]:[Uu][Uu][Ii][Dd]:)?'
-    '[0-9A-Fa-f]{8}(?:-(?:[0-9A-Fa-f]{4}-){3}|[0-9A-Fa-f]{12})[0-9A-Fa-f]{12}[}]?"?$'
+    f"^[{_AROUND}]*(?:[Uu][Rr][Nn]:[Uu][Uu][Ii][Dd]:)?"
+    "[0-9A-Fa-f]{8}(?:-(?:[0-9A-Fa-f]{4}-){3}|[0-9A-Fa-f]{12})[0-9A-Fa-f]{12}"
+    f"[{_AROUND},;:]*$"
 )
 """The same with what some programs put around them, which are `NOT_OF_UUID` in small letters."""
-NOT_OF_UUID = '[{}="]|urn:uuid:'
+NOT_OF_UUID = f"[{_AROUND},;]|:$|urn:uuid:"
 DASHES_OF_UUID = ("^(.{8})(.{4})(.{4})(.{4})(.{12})$", r"\1-\2-\3-\4-\5")
 """Puts dashes into a UUID that has none."""
 WHOLE_DECIMAL = (r"^(-?[0-9]+)\.0+$", r"\1")
@@ -83,8 +91,7 @@ _BETWEEN = f",{_NO_COMMA}"  # groups of digits
 _GROUPS = f"[{_BETWEEN}]([0-9]{{3}}(?:[{_BETWEEN}][0-9]{{3}})*(?:[.,][0-9]+)?)"
 _PAIRS = f"[{_BETWEEN}]([0-9]{{2}}(?:[{_BETWEEN}][0-9]{{2}})*[{_BETWEEN}][0-9]{{3}})"
 AS_NUMBER = (
-    ('^="(.*)"$', r"\1"),  # as spreadsheets are made to keep a text
-    ("^[{](.*)[}]$", r"\1"),  # as some programs write UUIDs
+    (f"^[{_AROUND}{BLANKS}]+|[{_AROUND}{BLANKS},;:]+$", ""),
     *((f"[{signs}]", str(digit)) for digit, signs in enumerate(_DIGITS)),
     (f"[{_DASHES}]", "-"),
     ("[\u066c\uff0c]", ","),
@@ -114,10 +121,10 @@ AS_NUMBER = (
 """The same, for a canonical id: what all that are equal as numbers become, in the digits of any
 script and with any separators, and all that differ by their dashes and blanks alone."""
 NOBODY_ID = (
-    r"(?i)^(?:[.]|#?n/?a(?: n/?a)?|<na>|-?nan|-?1[.]#(?:ind|qnan)|nat|nil|none|null|[(]null[)]"
-    r"|<null>|\[null\]|#[^0-9]+[!?]|#div/0!|\\n|[.][a-z_]|missing|<nil>|undefined|n[.] ?a[.]?"
+    r"(?i)^[\"'(\[{<]*(?:[.]|#?n/?a(?: n/?a)?|-?nan|-?1[.]#(?:ind|qnan)|nat|nil|none|null"
+    r"|#[^0-9]+[!?]|#div/0!|\\n|[.][a-z_]|missing|undefined|n[.] ?a[.]?"
     r"|#(?:nv|n/?d|getting_data|#+)|err:[0-9]{3}|-?nan[(]ind[)]|[+-]?inf(?:inity)?"
-    r"|-?1[.]#(?:inf|ind|qnan|snan)0*)?$"
+    r"|-?1[.]#(?:inf|ind|qnan|snan)0*)?[\"')\]}>]*$"
 )
 """Canonical ids by which programs write what is missing: also errors of spreadsheets, as they are
 called in other languages, and the letters of Stata and SAS."""
@@ -287,7 +294,8 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
     low = np.zeros(len(values), dtype=np.int64)
     is_missing = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     state = np.where(is_missing, OF_NOBODY, 0).astype(np.int8)
-    if pa.types.is_temporal(values.type) and not pa.types.is_date(values.type):
+    is_time = pa.types.is_temporal(values.type) and not pa.types.is_date(values.type)
+    if is_time or pa.types.is_boolean(values.type):
         return PersonKeys(low, None, None, np.where(is_missing, state, np.int8(UNCLEAR)))
     values = of_known_type(values)
     if pa.types.is_floating(values.type):

@@ -1,6 +1,7 @@
 """A Parquet file of a kilobyte that stands for gigabytes takes no memory of who is sent it."""
 
 import io
+import zipfile
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -47,7 +48,15 @@ def little_memory():
     assert pool.max_memory() < LIMIT
 
 
-@pytest.mark.parametrize("made", [one_list, one_text])
+def project() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("project.json", "{}")
+        archive.writestr("areas-1.parquet", one_list())
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("made", [one_list, one_text, project])
 def test_a_planning_server_takes_no_memory_for_it(made):
     content = made()
     assert len(content) < 10_000

@@ -165,6 +165,15 @@ WAYS = [
         (("a", nobody), WHOSE)
         for nobody in (".a", "Err:502", "missing", "n.a.", "-nan(ind)", "inf")
     ),
+    # Quotation marks, brackets and number signs around an id, and what separates ids behind it.
+    *((("7", around), WHO_IS_WHO) for around in ("'7", '"7"', "#7", "(7)", "[ 7 ]", "*7", "7;")),
+    *((("A7", around), WHO_IS_WHO) for around in ("'A7", "\u201eA7\u201c", "<A7>", "`A7`", "A7,")),
+    (("\u21167", "7"), WHO_IS_WHO),
+    ((f"({UUID})", UUID.upper()), WHO_IS_WHO),
+    (("#7", "#8"), 2),
+    (("#7", "#7 "), 1),
+    (("(1)(2)", "(1)(3)"), 2),
+    *((("a", nobody), WHOSE) for nobody in ('""', "'NULL'", "(NA)", "[]", '"#NV"')),
 ]
 
 
@@ -282,6 +291,9 @@ TYPES = [
     ((2**24, pa.int64()), (2.0**24, pa.float32()), WHO_IS_WHO),
     ((1.5, pa.float64()), ("1.5", pa.string()), WHO_IS_WHO),
     ((1, pa.int64()), (float("inf"), pa.float64()), WHO_IS_WHO),
+    ((1, pa.int64()), (True, pa.bool_()), WHO_IS_WHO),
+    (("true", pa.string()), (True, pa.bool_()), WHO_IS_WHO),
+    ((1, pa.int64()), (None, pa.bool_()), WHOSE),
     ((1, pa.int64()), (float("nan"), pa.float64()), WHOSE),
     ((1, pa.int64()), (None, pa.timestamp("s")), WHOSE),
 ]

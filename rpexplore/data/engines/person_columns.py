@@ -78,6 +78,9 @@ def person_columns(
         columns[ORDER] = table[rule.order]
     if kind.is_integer():
         return table, columns
+    if kind.is_boolean():
+        columns[PERSON] = column.cast("int64")
+        return table, columns | {WRITING: ibis.literal(""), IS_UNFIT: ibis.literal(True)}
     if kind.is_floating():
         # Never rounded: engines refuse what fits no whole number.
         largest = EXACT_BELOW[32 if kind.is_float32() else 64]
