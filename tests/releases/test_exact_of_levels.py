@@ -39,7 +39,7 @@ def test_levels_may_be_stated_beside_the_attributes_of_a_table(tmp_path):
     assert done.table("sex", "owner", "age", level={"age": "four"}).equals(
         done.table("sex", "owner", "age@four")
     )
-    with pytest.raises(DomainError, match="stated for income, which is not among .*age"):
+    with pytest.raises(DomainError, match=r"stated for income, which is not among .*age"):
         done.table("age", level={"income": "two"})
     with pytest.raises(DomainError, match="age@three"):
         done.table("age", level={"age": "three"})
