@@ -14,7 +14,7 @@ a value for each group, whose records are counted by the attribute's values.
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,20 @@ AT = "@"
 
 MOST_LEVELS, MOST_GROUPED = 100, 1_000_000
 """Levels of an attribute; and groups of values, one for each value and level, of a codebook."""
+
+
+def at_levels(names: Sequence[str], levels: Mapping[str, str]) -> list[str]:
+    """Names of attributes, those with a level as tables name them: "age@five-year".
+
+    Raises `DomainError` for a level of an attribute that is not among them.
+    """
+    if others := [name for name in levels if name not in names]:
+        raise DomainError(
+            f"A level is stated for {shown(others[0])}, which is not among the attributes of the "
+            f"table ({' × '.join(names) or 'total'}); name the attribute, too."
+        )
+    return [f"{name}{AT}{levels[name]}" if name in levels else name for name in names]
+
 
 _NUMBER = r"(-?[0-9]++(?:\.[0-9]++)?)"
 BAND = re.compile(rf"\s*+{_NUMBER}\s*+(?:(\+)|(?:-|–|to|\.\.)\s*+{_NUMBER})?\s*+")

@@ -25,6 +25,7 @@ from rpexplore.common.json_fields import FieldError, text_of
 from rpexplore.common.numbers import exact_text, shown_value
 from rpexplore.common.text import capitalised, joined
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.levels import at_levels
 from rpexplore.domain.values import index_by_value
 from rpexplore.errors import (
     ApprovalError,
@@ -295,28 +296,33 @@ class SeveralParts(PartReader):
         return self._part_with("tables").means(*attributes)
 
     def table(
-        self, *attributes: Any, level: str | None = None, within: Any = None
+        self, *attributes: Any, level: str | Mapping[str, str] | None = None, within: Any = None
     ) -> "pd.DataFrame":
         """A table as it was released, one row a cell.
 
         Args:
             attributes: Names of its attributes; none for the total.
-            level: The level of areas, if it is a table in areas.
+            level: Attribute name -> the level at which the table has it: `level={"age": "adult"}`
+                is the attribute `age@adult`. As a text the level of areas, if it is a table in
+                areas.
             within: An area to whose areas it is limited; see `AreaRelease.table`.
 
         Raises:
             ReleaseError: If there is no such table.
+            DomainError: If an attribute has no such level.
         """
+        names = [name for given in attributes for name in ([given] if isinstance(given, str)
+                                                           else given)]  # fmt: skip
+        if isinstance(level, Mapping):
+            names, level = at_levels(names, level), None
         if level is not None:
-            names = [name for given in attributes for name in ([given] if isinstance(given, str)
-                                                               else given)]  # fmt: skip
             return self._part_with("areas").table(level, *names, within=within)
         if within is not None:
             raise ReleaseError(
                 f"A table within {shown_value(within)} is one in areas; name the level of its "
                 "areas, too."
             )
-        return self._first(lambda part: part.table(*attributes))
+        return self._first(lambda part: part.table(names))
 
     def counts(self, *attributes: Any) -> "pd.DataFrame":
         """Any marginal within a table, by single values; see `TableRelease.counts`."""

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.errors import DomainError
 from tests.planning.test_exact_totals_by_residual import INCOME, LEVELS
 
 RECORDS = pd.DataFrame(
@@ -31,6 +32,17 @@ def released(workload: rp.Workload, exact: list, tmp_path) -> rp.Release:
 
 def values(tables, *names: str) -> np.ndarray:
     return tables.table(*names)["value"].to_numpy()
+
+
+def test_levels_may_be_stated_beside_the_attributes_of_a_table(tmp_path):
+    done = released(LEVELS, ["age@two"], tmp_path)
+    assert done.table("sex", "owner", "age", level={"age": "four"}).equals(
+        done.table("sex", "owner", "age@four")
+    )
+    with pytest.raises(DomainError, match=r"stated for income, which is not among .*age"):
+        done.table("age", level={"income": "two"})
+    with pytest.raises(DomainError, match="age@three"):
+        done.table("age", level={"age": "three"})
 
 
 def test_finer_tables_add_up_to_an_exact_total_at_a_level(tmp_path):

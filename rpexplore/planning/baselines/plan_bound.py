@@ -104,6 +104,7 @@ class _Values:
             cubes[one, other] = np.stack(parts, axis=-1) / rest
         return _Weighted(rest, edges, cubes)
 
+    @cached_property
     def by_value(self) -> "_Weighted":
         """For Λ⁻¹ that is 1 at one value, 0 elsewhere: cubes for each value along a last axis.
 
@@ -354,7 +355,7 @@ def _squared(
     number of attributes of v beyond u, so that those with u alone are left.
     """
     at = {
-        column: axis.by_value()
+        column: axis.by_value
         if column == kept and isinstance(axis, _Values)
         else axis.weighted(weights.get(column))
         for column, axis in axes.items()
