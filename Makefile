@@ -18,7 +18,8 @@ LOCK := $(RESOLVE) --universal --fork-strategy fewest \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help app test test-all test-lowest test-python bench bench-reference lint lock sample pictures clean
+.PHONY: help app test test-all test-lowest test-python bench bench-beside \
+	bench-reference lint lock sample pictures clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -68,6 +69,10 @@ test-python: $(VENV)/.python  ## run the tests with another Python: PYTHON=/path
 
 bench: $(VENV)/.installed-dev  ## measure speed and memory
 	@$(BIN)/python -m tests.benchmarks.run
+
+# Both sides in turn: COMMIT is checked out into a temporary folder. CASES: short ones if left out.
+bench-beside: $(VENV)/.installed-dev  ## measure beside another commit: COMMIT=main [CASES="…"]
+	@$(BIN)/python -m tests.benchmarks.beside $(if $(TURNS),--turns $(TURNS)) "$(COMMIT)" $(CASES)
 
 # Of the reference implementation nothing is here, nor installed: REFERENCE is a clone of it. ALL=1:
 # also what takes it many minutes.

@@ -279,8 +279,9 @@ _BLOCK_CELLS = 1 << 17
 # records it has at most a cell for every so many, as finding blocks takes longer than counting.
 _CELLS_PER_RECORD, _FEW_RECORDS = 2, 1 << 14
 _RECORDS_PER_CELL = 8
-# Records that are worked on at a time, so that they stay in the cache as well.
-_PIECE = 1 << 17
+# Records that are worked on at a time, so that they stay in the cache as well: with 2^15
+# counting took 13 % longer, with 2^17 5 to 9 %.
+_PIECE = 1 << 16
 _SORTED_PIECE = 1 << 19
 # Records that are gathered before they are counted.
 _GATHERED_BYTES, _LEAST_GATHERED, _MOST_GATHERED = 1 << 25, 1 << 16, 1 << 21

@@ -8,6 +8,7 @@ from tests.benchmarks import run
 def test_every_module_of_benchmarks_has_its_cases_in_make_bench():
     modules = {Path(case.__code__.co_filename).stem for case in run.CASES.values()}
     others = {
+        "beside",
         "data_of_r",
         "history",
         "made_up_state",
