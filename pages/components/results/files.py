@@ -132,7 +132,7 @@ def publishing(results: AnyResults, folder: Path) -> None:
         )
         # What is not translated is offered in English alone.
         is_translated = all(FORMATS[name].said_in for name in formats)
-        left, middle, right = st.columns(3)
+        left, middle, right = st.columns(3, vertical_alignment="bottom")
         language = left.selectbox(
             "Language",
             list(LANGUAGES) if is_translated else [ENGLISH.code],
