@@ -11,7 +11,6 @@ import pytest
 from tests.support.wheel import built_wheel
 
 ROOT = Path(__file__).parents[1]
-SHIPPED = {"pages": {".py"}, "sample_data": {".csv", ".gz", ".json", ".md"}}
 LOCKS = ["requirements.lock", "requirements-dev.lock"]
 ALL_LOCKS = [*LOCKS, "requirements-spark.lock", "requirements-synthetic.lock"]
 # The parts a checkout consists of; whatever else lies there is not the project's.

@@ -5,9 +5,7 @@ import math
 
 import numpy as np
 
-import rpexplore as rp
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.workload.table_text import query_matrix
 
 
 def margin(domain, names, counts):
@@ -27,15 +25,3 @@ def cells_by_brute_force(expected, workload, table):
         full[cell] = expected.margin[tuple(cell[axis] for axis in axes)] / spread
     others = [p for p in range(len(sizes)) if domain.names[p] not in workload.tables[table]]
     return full.sum(axis=tuple(others)).ravel()
-
-
-def answers_by_brute_force(expected, workload, position):
-    """W put to the expected counts of single values, as a dense matrix."""
-    names, indices = workload.tables[position], workload.attribute_indices(position)
-    singles = rp.Workload.of(workload.domain, [names])
-    matrix = np.ones((1, 1))
-    for index in indices:
-        attribute = workload.domain.attributes[index]
-        based = query_matrix(workload.basis_of(position, index), attribute)
-        matrix = np.kron(matrix, based.of(np.eye(attribute.size), 0))
-    return matrix @ cells_by_brute_force(expected, singles, 0)

@@ -27,7 +27,6 @@ RECORDS = [
 ]
 FRAME = pd.DataFrame(RECORDS, columns=["age", "sex"])
 COUNTS = np.array([[3 + 7 * age + sex for sex in range(2)] for age in range(6)], float)
-TWICE = rp.CustomBasis([[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1], [0, 1, 0, 1, 0, 1]], name="twice")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """The results as files: tables, an Excel workbook, formats of others, code that reads them."""
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,8 @@ def publishing(results: AnyResults, folder: Path) -> None:
         )
         # What is not translated is offered in English alone.
         is_translated = all(FORMATS[name].said_in for name in formats)
-        language = st.selectbox(
+        left, middle, right = st.columns(3, vertical_alignment="bottom")
+        language = left.selectbox(
             "Language",
             list(LANGUAGES) if is_translated else [ENGLISH.code],
             format_func=LANGUAGES.__getitem__,
@@ -141,7 +143,7 @@ def publishing(results: AnyResults, folder: Path) -> None:
             "quality report are in other languages as well; names and labels of the codebook stay "
             "as they are.",
         )
-        shares = st.selectbox(
+        shares = middle.selectbox(
             "Shares in per cent",
             _SHARES,
             format_func=_SHARES.__getitem__,
@@ -152,7 +154,7 @@ def publishing(results: AnyResults, folder: Path) -> None:
         )
         fewer_than = 0
         if not shares:
-            fewer_than = st.number_input(
+            fewer_than = right.number_input(
                 "Print counts below this as “fewer than …”",
                 min_value=0,
                 value=0,
@@ -192,9 +194,10 @@ def _imprint(
         fields["period"] = ("Period of the records", "2026, 2026-Q1, 2026-03")
     if not language.is_english:
         fields["records"] = ("What the records are, in that language", _PEOPLE[language.code])
+    in_row = 4 if len(fields) == 4 else 3
+    rows = [st.columns(in_row, vertical_alignment="bottom") for _ in range(0, len(fields), in_row)]
     filled = {}
-    for name, column in zip(fields, st.columns(len(fields)), strict=True):
-        title, example = fields[name]
+    for (name, (title, example)), column in zip(fields.items(), chain(*rows), strict=False):
         # Title and period are those of one publication.
         kept_on = None if name in ("title", "period") else "session"
         typed = column.text_input(
