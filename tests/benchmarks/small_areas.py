@@ -239,13 +239,13 @@ def _cover(
 def guesses_in_the_sample_country() -> list[Row]:
     """Beside whole counts, on all levels: age by birthplace and sex by age of a district."""
     plan, counts = sample_country()
-    return _rows("sample country", errors_of(plan, counts), {(1, 2): 7.3, (0, 1): 8.3})
+    return _rows("sample country", errors_of(plan, counts), {(1, 2): 7.2, (0, 1): 8.2})
 
 
 def guesses_in_a_state() -> list[Row]:
     """A tenth of the made-up state: race by Hispanic origin and all cells of a block."""
     plan, counts = made_up(10)
-    return _rows("a tenth of a state", errors_of(plan, counts, 3), {(1, 2): 3.7, (0, 1, 2): 4.4})
+    return _rows("a tenth of a state", errors_of(plan, counts, 3), {(1, 2): 3.6, (0, 1, 2): 4.35})
 
 
 def _rows(name: str, errors: Errors, limits: dict[tuple[int, ...], float]) -> list[Row]:
@@ -261,12 +261,12 @@ def _rows(name: str, errors: Errors, limits: dict[tuple[int, ...], float]) -> li
     lowest = [yardstick[last, attributes] for attributes in limits]
     return [
         (f"{name}: error of best guesses beside whole counts, mean", float(np.mean(ratios)),
-         "<=", 0.87),
-        ("  largest, on any level in any table", max(ratios), "<=", 1.1),
+         "<=", 0.85),
+        ("  largest, on any level in any table", max(ratios), "<=", 1.05),
         *tables,
         ("  beside the yardstick, lowest areas", max(lowest), "<=", 0.95),
         ("  beside the yardstick, mean", float(np.mean(list(yardstick.values()))), "<=", 0.95),
-        ("  coverage of cells of 5 and more, least", float(shares.min()), ">=", 0.85),
+        ("  coverage of cells of 5 and more, least", float(shares.min()), ">=", 0.88),
         ("  coverage, mean", float(shares.mean()), ">=", 0.93),
     ]  # fmt: skip
 

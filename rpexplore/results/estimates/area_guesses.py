@@ -31,10 +31,11 @@ from rpexplore.results.estimates.whole_areas import (
 # A part of an area is expected to have the area's cells in the proportion of its total, and to
 # deviate from them by more than chance: a priori with mean m and variance τ m in each cell, τ by
 # level and size of m. What was measured in the part says how far it does. All parts of an area
-# together, given the area's own counts, have their exact posterior mean and variance in closed
-# form (docs/mathematics.md §15.11); whole numbers with all sums are the nearest to that. The total
-# of a part comes first, and from all that was measured in it: as most of its records are in few
-# cells, the answers to these say more of it than the answer to the total alone.
+# together, given the area's own counts, have their posterior mean and variance in closed form, and
+# one step beyond it with laws of counts (docs/mathematics.md §15.11); whole numbers with all sums
+# are the nearest to that. The total of a part comes first, and from all that was measured in it: as
+# most of its records are in few cells, the answers to these say more of it than the answer to the
+# total alone.
 
 _SPREADS = np.exp(np.linspace(np.log(1e-3), np.log(1e4), 64))  # that τ is chosen from
 _FAMILIES = 400  # of a level in a part, whose evidence is taken

@@ -1,6 +1,6 @@
 """Synthetic records for areas: one for each person that best guesses have in a lowest area.
 
-records/region=R01/part-0.parquet
+records/by_region=R01/part-0.parquet
                 the records of an area below the top: the codes of the area on each level, and of
                 each attribute its value and, where it has one, its label
 manifest.json   how they were made, sources, size and SHA-256 of every file
@@ -222,11 +222,14 @@ class _Maker:
         return range(areas.start, areas.stop)
 
     def folder(self, top: int) -> str:
-        """The folder of an area's records, as partitions are named."""
+        """The folder of an area's records, as partitions are named.
+
+        Not by the column itself: readers would take its codes from the folders, and 01 for a 1.
+        """
         tree = self.plan.workload.tree
         if not top:
             return "all"
-        return f"{quote(tree.levels[1], safe=' ')}={quote(tree.path(top)[0], safe=' ')}"
+        return f"by_{quote(tree.levels[1], safe=' ')}={quote(tree.path(top)[0], safe=' ')}"
 
     def rows(self, top: int, label: str) -> pa.Table:
         """The records of an area."""
