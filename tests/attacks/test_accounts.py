@@ -404,6 +404,23 @@ def test_views_are_bound_as_what_they_read_whatever_it_is_called(made, name, fol
     assert {ledger.account(view).limit_record_rho for view in views} == {Fraction(1, 4)}
 
 
+def test_a_virtual_table_of_sqlite_is_bound_as_the_table_that_it_names(tmp_path):
+    pytest.importorskip("adbc_driver_sqlite")
+    path = tmp_path / "survey.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE people (a text)")
+        database.execute("CREATE VIRTUAL TABLE found USING fts5(a, content=People)")
+        database.execute("CREATE VIEW all_found AS SELECT a FROM found")
+    connection = Connection("FILE", f"sqlite://{path}")
+    people, *others = (
+        DatabaseSource(connection, table) for table in ("people", "found", "all_found")
+    )
+    ledger = Ledger.beside(people)
+    ledger.set_limit(people, Fraction(1, 4))
+    assert [ledger.account(one).limit_record_rho for one in others] == [Fraction(1, 4)] * 2
+    assert "the virtual table found, which cannot be followed" in others[1].remarks()[-1]
+
+
 @pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     ("whole", "added"),

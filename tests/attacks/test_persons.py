@@ -305,6 +305,12 @@ def test_a_person_is_one_whatever_the_types_of_parts(one, other, expected, tmp_p
     check(parts(tmp_path / "parts", tables[0].slice(0, 1), tables[1].slice(1)), expected)
 
 
+@pytest.mark.parametrize("kind", ["duckdb", "postgresql"])
+def test_a_boolean_is_no_id_to_an_engine(kind, tmp_path, request):
+    table = records(pa.array([True, False]))
+    check(written(kind, table, tmp_path / "booleans", request), WHO_IS_WHO)
+
+
 @pytest.mark.by_day(2)
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "duckdb"])
 def test_ids_with_nul_and_uuids_in_bytes_are_as_their_texts(kind, tmp_path, request):

@@ -210,14 +210,18 @@ class SQLiteSession(ADBCSession):
     """A session on a file that this process reads. Its columns have no types, its values have."""
 
     def provenance(self, name: str) -> Provenance:
-        """With all tables and views that are mentioned where a view is defined."""
+        """With all tables and views that are mentioned where a view or virtual table is defined."""
+
+        def is_virtual(row: dict[str, Any]) -> bool:
+            return folded(row["sql"]).startswith("create virtual")
+
         with engine_errors(self.connection, name):
             definitions = self._read(_DEFINITIONS).to_pylist()
-        views = [row for row in definitions if row["type"] == "view"]
+        readers = [row for row in definitions if row["type"] == "view" or is_virtual(row)]
         names = dict.fromkeys(folded(row["name"]) for row in definitions)
         reached = [folded(parts_of(name)[1])]
         for reader in reached:  # grows meanwhile
-            texts = [view["sql"] for view in views if folded(view["name"]) == reader]
+            texts = [row["sql"] for row in readers if folded(row["name"]) == reader]
             reached += [
                 other
                 for other in names
@@ -226,7 +230,7 @@ class SQLiteSession(ADBCSession):
         unseen = [
             f"the virtual table {row['name']}"
             for row in definitions
-            if folded(row["name"]) in reached and folded(row["sql"]).startswith("create virtual")
+            if folded(row["name"]) in reached and is_virtual(row)
         ]
         # What is not yet in the file of a database itself lies beside it.
         path = self.connection.location

@@ -79,7 +79,8 @@ def person_columns(
     if kind.is_integer():
         return table, columns
     if kind.is_boolean():
-        columns[PERSON] = column.cast("int64")
+        nobody = ibis.null("int64")
+        columns[PERSON] = ibis.ifelse(column.isnull(), nobody, ibis.literal(0, "int64"))
         return table, columns | {WRITING: ibis.literal(""), IS_UNFIT: ibis.literal(True)}
     if kind.is_floating():
         # Never rounded: engines refuse what fits no whole number.
