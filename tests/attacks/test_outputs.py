@@ -132,9 +132,10 @@ def test_what_is_no_file_is_no_ledger(kind, tmp_path, monkeypatch):
 def test_a_full_disk_under_standard_output_is_told_on_the_other(more, folder, monkeypatch, capsys):
     """And nobody is led to run again what was done already."""
     monkeypatch.chdir(folder)
-    with open("/dev/full", "wb", buffering=0) as full, pytest.raises(SystemExit) as stop:
+    with open("/dev/full", "wb", buffering=0) as full:
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(full, write_through=True))
-        cli.main([*VERBS["show"], *more])
+        with pytest.raises(SystemExit) as stop:
+            cli.main([*VERBS["show"], *more])
     assert stop.value.code == 2
     told = capsys.readouterr().err
     assert "standard output (No space left on device); what was done before stays done" in told
