@@ -92,9 +92,12 @@ class Verbs(Group):
                 code = _SIGNAL + getattr(error.__cause__, "number", signal.SIGINT)
             notes = " ".join(getattr(error, "__notes__", []))
             # What was read from records is for the screen: JSON may go on into a file or a log.
+            is_told = False
             if "--json" in given:
-                say_json({"error": one_line(f"{message_of(error)} {notes}")})
-            else:
+                with suppress(RpexploreError, OSError):  # of standard output
+                    say_json({"error": one_line(f"{message_of(error)} {notes}")})
+                    is_told = True
+            if not is_told:
                 shown = message_of(error)
                 if isinstance(error, RpexploreError) and error.on_screen() != shown:
                     # Standard error may go on into a file or a log, too.
@@ -177,7 +180,7 @@ def without_steering(text: str) -> str:
 def say(text: str = "") -> None:
     """Print to standard output; what its encoding lacks becomes a question mark."""
     encoding = sys.stdout.encoding or "utf-8"
-    click.echo(without_steering(text).encode(encoding, "replace").decode(encoding))
+    _print(without_steering(text).encode(encoding, "replace").decode(encoding))
 
 
 def say_privately(sentences: Iterable[str]) -> None:
@@ -197,7 +200,20 @@ def say_help_alone() -> None:
 
 def say_json(content: Any) -> None:
     """Print one JSON object, in plain ASCII, which survives every terminal and pipe."""
-    click.echo(json.dumps(content, allow_nan=False))
+    _print(json.dumps(content, allow_nan=False))
+
+
+def _print(text: str) -> None:
+    """Write a text to standard output, which may be a file on a full disk."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise RpexploreError(
+            f"What is printed cannot be written to standard output ({error.strerror}); what was "
+            "done before stays done, so look at it before you run this again."
+        ) from None
 
 
 def say_result(as_json: bool, facts: Mapping[str, Any], text: str) -> None:

@@ -92,22 +92,39 @@ _READERS = {
 # How dates are shown, and so which numbers are dates: (form, first day, unit).
 _DATES = {
     "SPSS": (
-        (r"[AEJS]?DATE\d*", "1582-10-14", "day in s"),
+        (r"([AEJS]?DATE|QYR|MOYR|WKYR)\d*", "1582-10-14", "day in s"),
         (r"(DATETIME|YMDHMS)[\d.]*", "1582-10-14", "s"),
     ),
-    "Stata": ((r"%-?(td|d).*", "1960-01-01", "day"), (r"%-?tc.*", "1960-01-01", "ms")),
+    "Stata": (
+        (r"%-?(td|d).*", "1960-01-01", "day"),
+        (r"%-?tc.*", "1960-01-01", "ms"),
+        (r"%-?tm.*", "1960-01-01", "month"),
+        (r"%-?tq.*", "1960-01-01", "quarter"),
+    ),
     "SAS": (
         (
-            r"(DATE|WEEKDAT[EX]|(MMDDYY|DDMMYY|YYMMDD)[BCDNPS]?|(IS|E|B)8601DA)\d*",
+            r"(DATE|WEEKDAT[EX]|WORDDAT[EX]|(MMDDYY|DDMMYY|YYMMDD)[BCDNPS]?|(IS|E|B|ND)8601DA|NLDATE"
+            r"[A-Z]*|(MMYY|YYMM|YYQR?)[CDNPS]?|YYQZ|YYMON|MONYY|MONNAME|MONTH|YEAR|QTRR?|DAY|DOWNAME"
+            r"|WEEKDAY|(YYWEEK|WEEK)[UVW]|JULDAY|JULIAN|PDJUL[GI]|NENGO|MINGUO|HEBDATE|HDATE"
+            r"|[A-Z]{3}DF(DD|DE|DN|DWN|MN|MY|WDX|WKX))\d*",
             "1960-01-01",
             "day",
         ),
-        (r"(DATETIME|DATEAMPM|MDYAMPM|(IS|E|B)8601DT|B8601DN)[\d.]*", "1960-01-01", "s"),
+        (
+            r"(DATETIME|DATEAMPM|MDYAMPM|DT(DATE|MONYY|YEAR|WKDATX|YYQC)|NLDATM[A-Z]*"
+            r"|(IS|E|B)8601(DT|DN)|[A-Z]{3}DFDT)[\d.]*",
+            "1960-01-01",
+            "s",
+        ),
     ),
 }
+# Times, and what counts days in a way that no other source has: weeks and half-years of Stata, its
+# calendars of business days and leap seconds; times of SAS that are shown in a zone.
 _TIMES = {
     "SPSS": r"[DM]?TIME[\d.]*",
-    "SAS": r"(TIME|TIMEAMPM|HHMM|HOUR|MMSS|TOD|(IS|E|B)8601(TM|TZ|TX|LZ))[\d.]*",
+    "Stata": r"%-?t[whbC].*",
+    "SAS": r"(TIME|TIMEAMPM|HHMM|HOUR|MMSS|TOD|NLTIM[A-Z]*|(IS|E|B)8601(TM|TZ|TX|L[XZ]|D[XZ]))"
+    r"[\d.]*",
 }
 _FIRST_STATA_IN_UTF8 = 118  # of Stata 14
 # The code of characters in a file of SPSS: none, ASCII of 7 or 8 bits, or windows-1252, which are
@@ -123,8 +140,8 @@ _WITHOUT_MISSING = (
 class DictionaryVariable:
     """A variable as the dictionary of such a file describes it.
 
-    kind     "text", "whole numbers", "numbers", "dates", or "times": of day, or durations, shown as
-             01:30 and kept in seconds
+    kind     "text", "whole numbers", "numbers", "dates", or "times": of day, durations, and dates
+             that are counted in another way than by days, months or quarters
     dates    of dates, which are kept as numbers: the first day, and the unit they are counted in
     labels   by value, a number or a text; a letter (or "_") of a variable of numbers stands for
              an extended missing value: .a of Stata, .A of SAS

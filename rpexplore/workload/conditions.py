@@ -14,6 +14,7 @@ import numpy as np
 
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import describe_count
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
@@ -460,13 +461,17 @@ def condition_of_cells(domain: Domain, counted: np.ndarray) -> str | None:
 
     counted: bool[n_cells]; ValueError if it counts no cell
 
-    None where the condition would be longer than one may be.
+    None where the condition would be longer than one may be, or compare amounts.
     """
     counted = np.asarray(counted, dtype=bool)
     if not counted.any():
         raise ValueError("no condition is made for a count of no cell")
     attributes = [attribute for attribute in domain if attribute.size > 1]
     table = counted.reshape([attribute.size for attribute in attributes])
+    for axis, attribute in enumerate(attributes):
+        # No condition tells the amounts of an attribute apart.
+        if isinstance(attribute.values, Amounts) and np.ptp(table, axis=axis).any():
+            return None
     text = _condition(attributes, table) or (TOTAL if TOTAL not in domain else "")
     return text if len(text) <= MAX_LENGTH else None
 
@@ -501,6 +506,11 @@ def condition_of_values(attribute: Attribute, where: np.ndarray) -> str:
         names = [texts[index] for index in np.flatnonzero(where != left_out).tolist()]
         return _equal_to(name, names, left_out=left_out)
     n = attribute.n_ordered
+    if isinstance(attribute.values, Amounts):  # which stand for all in between, by the two limits
+        limits = (attribute.values.minimum, attribute.values.maximum)
+        of_limits = [f"{attribute.name} at {limits[i]}" for i in np.flatnonzero(where[:n]).tolist()]
+        missing = [attribute.values.label(n + i) for i in np.flatnonzero(where[n:]).tolist()]
+        return " | ".join([*of_limits, *(f"{attribute.name} {text}" for text in missing)])
     edges = np.flatnonzero(np.diff(where[:n], prepend=False, append=False)).reshape(-1, 2)
     parts = [_run(attribute, first, after - 1) for first, after in edges.tolist()]
     missing = [value_names(attribute)[n + index] for index in np.flatnonzero(where[n:]).tolist()]
@@ -555,7 +565,7 @@ def labels_of_atoms(atoms: Atoms) -> Iterator[str]:
 def condition_of_atoms(atoms: Atoms, counted: np.ndarray) -> str | None:
     """The condition that holds for just these atoms, bool[n_atoms], at least one of them.
 
-    None where the condition would be longer than one may be.
+    None where the condition would be longer than one may be, or compare amounts.
     """
     # Of what is left to read from each state on; None: nowhere.
     texts: list[str | None] = ["" if is_counted else None for is_counted in counted.tolist()]
@@ -571,6 +581,8 @@ def condition_of_atoms(atoms: Atoms, counted: np.ndarray) -> str | None:
             parts = []
             for behind, some in groups_of.items():
                 one_of = condition_of_values(attribute, np.isin(groups, some))
+                if one_of and isinstance(attribute.values, Amounts):
+                    return None
                 if one_of and " | " in behind:
                     behind = f"({behind})"
                 parts.append(" & ".join(filter(None, (one_of, behind))))

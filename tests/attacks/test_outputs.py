@@ -1,7 +1,9 @@
 """Every verb that writes, and every kind of output that nothing may be written to."""
 
+import io
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -123,3 +125,18 @@ def test_what_is_no_file_is_no_ledger(kind, tmp_path, monkeypatch):
         assert "it is no file" in result.stderr
     finally:
         path.unlink()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_disk_under_standard_output_is_told_on_the_other(more, folder, monkeypatch, capsys):
+    """And nobody is led to run again what was done already."""
+    monkeypatch.chdir(folder)
+    with open("/dev/full", "wb", buffering=0) as full:
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(full, write_through=True))
+        with pytest.raises(SystemExit) as stop:
+            cli.main([*VERBS["show"], *more])
+    assert stop.value.code == 2
+    told = capsys.readouterr().err
+    assert "standard output (No space left on device); what was done before stays done" in told
+    assert told.count("\n") == 1

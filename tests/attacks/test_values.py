@@ -116,6 +116,56 @@ def test_times_of_spss_and_sas_are_numbers_of_seconds_and_refused(tmp_path):
         refuse_times(FileSource(path))
 
 
+@pytest.mark.parametrize(
+    ("ending", "shown_as", "stored", "step", "label"),
+    [
+        ("sav", "QYR8", 13_992_912_000.0, "quarter", "2026-Q1"),  # seconds since 1582-10-14
+        ("sav", "MOYR8", 13_992_912_000.0, "month", "2026-03"),
+        ("sav", "WKYR10", 13_992_912_000.0, "week", "2026-W11"),
+        ("dta", "%tm", 794.0, "month", "2026-03"),
+        ("dta", "%-tmCCYY-NN", -1.0, "month", "1959-12"),
+        ("dta", "%tq", 264.0, "quarter", "2026-Q1"),
+        ("xpt", "MONYY7.", 24_180.0, "month", "2026-03"),
+        ("xpt", "YYQ6.", 24_180.0, "quarter", "2026-Q1"),
+        ("xpt", "YEAR4.", 24_180.0, "year", "2026"),
+        ("xpt", "DTDATE9.", 24_180.0 * 86_400, "month", "2026-03"),
+    ],
+)
+def test_dates_that_are_shown_by_month_or_quarter_are_dates(
+    ending, shown_as, stored, step, label, tmp_path
+):
+    """They are kept as seconds, days or months, which no number of a codebook means."""
+    source = in_statistics_file(tmp_path, ending, shown_as, stored)
+    year = label[:4]
+    days = Attribute("t", Dates(f"{int(year) - 9}-01-01", f"{year}-12-31", step))
+    counts = source.count(Domain((days,)), [(0,)]).counts((0,))
+    assert [days.values.label(i) for i in range(days.size) if counts[i]] == [label]
+    with pytest.raises(DataError, match="not in the codebook"):
+        source.count(Domain((Attribute("t", Bins((-1e3, 0, 1e15))),)), [(0,)])
+
+
+@pytest.mark.parametrize(
+    ("ending", "shown_as"),
+    [("dta", "%tw"), ("dta", "%th"), ("dta", "%tC"), ("dta", "%tbnyse"), ("xpt", "E8601DX25.")],
+)
+def test_dates_in_units_of_their_own_are_refused(ending, shown_as, tmp_path):
+    source = in_statistics_file(tmp_path, ending, shown_as, 3_442.0)
+    for values in (Dates("2020-01-01", "2026-12-31", "week"), Integers(0, 4000)):
+        with pytest.raises(DataError, match=r"'t' .* counted otherwise .* make it a text"):
+            source.count(Domain((Attribute("t", values),)), [(0,)])
+
+
+def in_statistics_file(folder, ending: str, shown_as: str, stored: float) -> FileSource:
+    import pyreadstat
+
+    path = folder / f"records.{ending}"
+    write = {"sav": "write_sav", "dta": "write_dta", "xpt": "write_xport"}[ending]
+    options = {"file_format_version": 8} if ending == "xpt" else {}
+    frame = pandas.DataFrame({"t": [stored, stored]})
+    getattr(pyreadstat, write)(frame, path, variable_format={"t": shown_as}, **options)
+    return FileSource(path)
+
+
 BOTH = Domain((Attribute("sex", Categories(("f", "m"))),))
 
 

@@ -109,3 +109,15 @@ def test_names_that_are_no_words_are_in_backquotes():
 def test_what_cannot_be_added_up_is_named(line, message):
     with pytest.raises(WorkloadError, match=message):
         stated_from_text(DOMAIN, line)
+
+
+def test_what_conditions_and_amounts_tell_apart_has_names_and_conditions(monkeypatch):
+    for module in (query_definitions, query_list):
+        monkeypatch.setattr(module, "MAX_CELLS", 10)
+    queries = stated_from_text(DOMAIN, "plain: age >= 3 by sex ± 5\nall: sum(income) ± 5").queries
+    labels = queries.cell_labels
+    assert labels[0] == 'sex == "f" & income at -0.5 & w at 0 & age <= 2 and 1 more'
+    assert any("income not stated & w at 4 & age >= 3" in label for label in labels)
+    assert len(set(labels)) == len(labels)
+    stated = stated_from_json(stated_to_json(query_definitions.StatedQueries.of(queries)))
+    assert stated.all_conditions == ('sex == "f" & age >= 3', 'sex == "m" & age >= 3', None)

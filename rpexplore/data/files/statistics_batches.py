@@ -24,7 +24,6 @@ from rpexplore.common.file_kinds import (
 from rpexplore.common.files import HEAD
 from rpexplore.common.numbers import shown_few
 from rpexplore.common.processes import written_by_other_process
-from rpexplore.data.arrow_values import refuse_odd_kind
 from rpexplore.data.coding import Declared
 from rpexplore.data.files.statistics_ends import ends_as_stated
 from rpexplore.domain.codebook_formats import value_text
@@ -35,6 +34,7 @@ _LEAST_ROWS, _MOST_ROWS = 1 << 14, 1 << 18  # of a batch
 _SHARE = b"share"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz_"  # of extended missing values
 _MILLISECONDS = {"day": 86_400_000, "day in s": 1000, "s": 1000, "ms": 1}  # of a unit of dates
+_PER_YEAR = {"month": 12, "quarter": 4}
 _STATED = slice(80, 84)  # bytes of a file of SPSS: how many records it states
 
 
@@ -89,7 +89,13 @@ def statistics_batches(
         try:
             with pa.ipc.open_stream(output) as reader:
                 for field in reader.schema:
-                    refuse_odd_kind(name, field.name, field)
+                    if pa.types.is_duration(field.type):
+                        raise DataError(
+                            f"The column {field.name!r} of {name!r} holds times, or dates that are "
+                            "counted otherwise than by days, months or quarters (such as weeks, or "
+                            "with leap seconds), which cannot be counted; make it a text, a number "
+                            "or a date for each record."
+                        )
                 while True:
                     batch, said = reader.read_next_batch_with_custom_metadata()
                     yield batch, float(said[_SHARE])
@@ -108,7 +114,7 @@ def declared_by(variable: DictionaryVariable, package: str) -> Declared | None:
     if _has_letters(variable):  # then those without a label are read as texts, too
         texts = tuple(value_text(letter, is_text=False, package=package) for letter in _LETTERS)
     ranges = variable.missing
-    if variable.dates is not None:
+    if variable.dates is not None and ranges:  # which Stata, with its months, has none of
         first_day, unit = variable.dates
         per_day, start = 86_400_000 / _MILLISECONDS[unit], date.fromisoformat(first_day).toordinal()
         ranges = [[float(np.floor(end / per_day)) + start for end in one] for one in ranges]
@@ -248,7 +254,13 @@ def _text_of(value: Any, variable: DictionaryVariable, package: str) -> str | No
 
 
 def _dates(numbers: np.ndarray, first_day: str, unit: str) -> list[str | None]:
-    """As 2026-11-24, or 2026-11-24 13:30:00; texts of numbers where no calendar goes."""
+    """As 2026-11-24, or 2026-11-24 13:30:00; texts of numbers where no calendar goes.
+
+    Months and quarters as 2026-11 and 2026-Q4.
+    """
+    if unit in _PER_YEAR:
+        year = int(first_day[:4])
+        return [_period(number, year, _PER_YEAR[unit]) for number in numbers.tolist()]
     factor = _MILLISECONDS[unit]
     shown = "D" if unit.startswith("day") else "s"
     texts = []
@@ -261,3 +273,14 @@ def _dates(numbers: np.ndarray, first_day: str, unit: str) -> list[str | None]:
             moment = np.datetime64(first_day, "ms") + np.timedelta64(round(number * factor), "ms")
             texts.append(str(moment.astype(f"datetime64[{shown}]")).replace("T", " "))
     return texts
+
+
+def _period(number: float, first_year: int, per_year: int) -> str | None:
+    """The month or quarter that is so many after the first one of a year."""
+    if not np.isfinite(number):
+        return None
+    years, place = divmod(number, per_year)
+    if not number.is_integer() or not 1 <= first_year + years <= 9999:
+        return repr(number)
+    year = f"{int(first_year + years):04}"
+    return f"{year}-{int(place) + 1:02}" if per_year == 12 else f"{year}-Q{int(place) + 1}"
