@@ -166,7 +166,7 @@ class _Alike:
         cube = np.zeros((2, 2, 2))
         cube[0, 0, 0], cube[1, 1, 1] = float(self.n) ** -4, (self.n - 1.0) / self.n
         edges = dict.fromkeys(self.bases, np.array([float(self.n) ** -2, 0.0]))
-        return _Weighted(1.0, edges, dict.fromkeys(product(self.bases, repeat=2), cube))
+        return _Weighted(1.0, edges, dict.fromkeys(product(self.bases, self.bases), cube))
 
 
 @dataclass(frozen=True, eq=False)
