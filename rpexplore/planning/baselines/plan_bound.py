@@ -26,7 +26,7 @@ from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
 
 _MOST_VALUES = 2500  # of an attribute: matrices of its values are multiplied
-_MOST_PARTS = 300_000  # of tables: pairs of subsets of their attributes
+_MOST_PARTS = 30_000  # of tables: pairs of subsets of their attributes; about ten seconds
 _LEAST_WEIGHT = 1e-9  # of a value, of the largest one
 _MOST_SWEEPS = 8
 _STILL = 1e-3  # a sweep that lowers it by less (relative) is the last one
