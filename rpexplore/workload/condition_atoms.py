@@ -99,10 +99,24 @@ class ConditionAtoms:
         return WorkloadError(
             f"Lists of own counts can tell at most {MAX_ATOMS:,} groups of cells apart, and "
             f"{MAX_ENTRIES:,} of counts times groups; {behind}the count "
-            f"{shown(names[min(many, len(names)) - 1])!r} tells more apart. The values that the "
-            f"conditions tell apart: {self._split_text()}. Leave this count out, let conditions "
+            f"{shown(names[min(many, len(names)) - 1])!r} tells more apart. "
+            f"{self._most_split(names)}The values that all conditions tell apart: "
+            f"{self._split_text()}. Leave such counts out, let conditions "
             "share their limits, or ask for tables instead."
         )
+
+    def _most_split(self, names: Sequence[str]) -> str:
+        """The condition that by itself splits values most, as a sentence; "" if none has a name."""
+        most, which = 1, ""
+        for text, name in zip(self._texts, names, strict=False):
+            if not isinstance(text, str):
+                continue
+            alone = ConditionAtoms(self._domain)
+            alone.add(text)
+            n = math.prod(int(groups.max()) + 1 for groups in alone._groups)
+            if n > most:
+                most, which = n, name
+        return f"The condition of {shown(which)!r} splits most, into {most:,}. " if which else ""
 
     def _split_text(self) -> str:
         """The attributes with most groups, and how many they have."""

@@ -111,8 +111,11 @@ def test_a_list_that_tells_too_much_apart_is_refused_and_the_count_named(monkeyp
     monkeypatch.setattr(condition_atoms, "MAX_ENTRIES", 20_000)
     domain = rp.Domain.from_sizes({"a": 500, "b": 500})
     lines = [f"a{cut}: a < {cut} ± 3\nb{cut}: b < {cut} ± 3" for cut in range(1, 50)]
+    lines.append("both: a == 7 & b == 8 ± 3")
     with pytest.raises(
-        WorkloadError, match=r"with the 41 before it, the count 'b21' .* a \(50\) and b \(50\)"
+        WorkloadError,
+        match=r"with the 41 before it, the count 'b21' .* of 'both' splits most, into 4\. "
+        r".* a \(50\) and b \(50\)",
     ):
         stated_from_text(domain, "\n".join(lines))
     # 41 counts: 22 · 21 groups, 41 · 462 = 18,942; the next one: 42 · 22 · 22 is above 20,000.

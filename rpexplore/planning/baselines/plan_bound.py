@@ -25,11 +25,11 @@ from rpexplore.planning.mechanism.levels import LevelTree
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
 
-_MOST_VALUES = 1500  # of an attribute: matrices of its values are multiplied
-_MOST_PARTS = 300_000  # of tables: pairs of subsets of their attributes
+_MOST_VALUES = 2500  # of an attribute: matrices of its values are multiplied
+_MOST_PARTS = 30_000  # of tables: pairs of subsets of their attributes; about ten seconds
 _LEAST_WEIGHT = 1e-9  # of a value, of the largest one
 _MOST_SWEEPS = 8
-_STILL = 1e-4  # a sweep that lowers it by less (relative) is the last one
+_STILL = 1e-3  # a sweep that lowers it by less (relative) is the last one
 _TOTAL = -1  # stands for the basis of tables without an attribute: their total
 _ROUNDING = 1e-8  # of the bound: far more than sums of such products are off by
 
@@ -116,6 +116,8 @@ class _Values:
             for part in self._parts(one, other):
                 of_parts = [
                     self._summed(((self.decoding[:, b] @ part[:, b].T) * self.decoding).T)
+                    if part[:, b].any()
+                    else np.zeros((len(self.starts), len(self.decoding)))
                     for b in self._slices
                 ]
                 parts.append(np.stack(of_parts, axis=1))
@@ -129,8 +131,12 @@ class _Values:
 
     def _parts(self, one: int, other: int) -> Iterator[np.ndarray]:
         """Σ over each part c of (Wᵀ G W)_{cp} (Wᵀ G′ W)_{qc}, float64[n, n]."""
+        left, right = self._gram(one), self._gram(other)
         for part in self._slices:
-            yield self._gram(one)[part].T @ self._gram(other)[:, part].T
+            if left[part].any() and right[:, part].any():
+                yield left[part].T @ right[:, part].T
+            else:
+                yield np.zeros_like(left)
 
     def _gram(self, q: int) -> np.ndarray:
         if q != _TOTAL:
@@ -160,7 +166,7 @@ class _Alike:
         cube = np.zeros((2, 2, 2))
         cube[0, 0, 0], cube[1, 1, 1] = float(self.n) ** -4, (self.n - 1.0) / self.n
         edges = dict.fromkeys(self.bases, np.array([float(self.n) ** -2, 0.0]))
-        return _Weighted(1.0, edges, dict.fromkeys(product(self.bases, repeat=2), cube))
+        return _Weighted(1.0, edges, dict.fromkeys(product(self.bases, self.bases), cube))
 
 
 @dataclass(frozen=True, eq=False)
