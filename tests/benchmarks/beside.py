@@ -11,9 +11,11 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from math import inf
 from pathlib import Path
 
@@ -57,13 +59,13 @@ def take(best: Best, rows: Sequence[Row]) -> None:
 def checked_out(commit: str) -> Iterator[Path]:
     """A folder with this commit, which goes with the block."""
     with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder) / "tree"
-        git = ["git", "-C", str(ROOT), "worktree"]
-        subprocess.run([*git, "add", "--quiet", "--detach", str(tree), commit], check=True)
-        try:
-            yield tree
-        finally:
-            subprocess.run([*git, "remove", "--force", str(tree)], check=True)
+        # Not a worktree, which git would go on listing if this was broken off.
+        packed = subprocess.run(
+            ["git", "-C", str(ROOT), "archive", commit], stdout=subprocess.PIPE, check=True
+        )
+        with tarfile.open(fileobj=BytesIO(packed.stdout)) as archive:
+            archive.extractall(folder, filter="data")
+        yield Path(folder)
 
 
 def rows_of(case: str, tree: Path) -> list[Row]:
