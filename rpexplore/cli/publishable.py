@@ -11,8 +11,8 @@ from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import (
     CV_LIMIT,
     ExpectedCounts,
-    checked_count,
     checked_cv_limit,
+    checked_records,
 )
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.public_tables import PublicTables
@@ -54,7 +54,7 @@ def expected_from_options(
         return None
     limit = CV_LIMIT if cv_limit is None else checked_cv_limit(cv_limit)
     if file is None:
-        return ExpectedCounts.of_total(checked_count(count)), limit
+        return ExpectedCounts.of_total(checked_records(count)), limit
     content = file_bytes(file, f"The file of expected counts {str(file)!r}", WorkloadError)
     return expected_counts_from_csv(domain, content, file.name), limit
 

@@ -28,6 +28,7 @@ MAX_CELLS = 100_000
 MAX_ATTRIBUTES = 16
 MAX_COUNT = 1e15
 _LEAST_COUNT = 1e-100  # but 0: shares of less, by cell, leave what floats hold
+_ROUNDING = 1e-9  # of the sum of counts that add up to one record
 
 
 @dataclass(frozen=True)
@@ -138,9 +139,13 @@ class ExpectedCounts:
                 )
             texts = domain[name].stored_values(len(listed) + 1)
             if sorted(texts) != sorted(listed):
+                unknown = next((value for value in listed if value not in texts), None)
+                why = "has other values in the codebook"
+                if unknown is not None:
+                    why = f"has no value {unknown!r} in the codebook"
                 raise WorkloadError(
                     f"The expected counts are by {title_of(self.attributes)}, and attribute "
-                    f"{name!r} has other values in the codebook."
+                    f"{name!r} {why}."
                 )
             index_of = {value: index for index, value in enumerate(listed)}
             orders.append([index_of[text] for text in texts])
@@ -198,6 +203,15 @@ def checked_count(value: Any) -> float:
         remedy = "; write 0 for it" if count < 0 else ""
         raise WorkloadError(f"The count must be 0 to {MAX_COUNT:g}, got {shown(value)}{remedy}.")
     return count + 0.0  # "-0" is 0
+
+
+def checked_records(value: Any) -> float:
+    """A number of expected records as a float; `WorkloadError` for less than one."""
+    if checked_number(value) < 1 - _ROUNDING:
+        raise WorkloadError(
+            f"The number of expected records must be at least 1, got {float(value):g}."
+        )
+    return checked_count(value)
 
 
 def checked_number(value: Any) -> float:

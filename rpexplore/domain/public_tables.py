@@ -20,7 +20,7 @@ from rpexplore.common.numbers import shown
 from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.common.text import check_text, describe_share, joined, plural, rounded
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.expected_counts import ExpectedCounts, checked_count, title_of
+from rpexplore.domain.expected_counts import ExpectedCounts, checked_records, title_of
 from rpexplore.errors import WorkloadError
 
 MAX_TOGETHER = 300_000  # cells of attributes that public tables connect
@@ -229,10 +229,8 @@ class PublicTables:
                 f"A forecast needs the number of records, or a public table{shares}; give one of "
                 "them."
             )
-        if self.expected is not None and checked_count(self.expected) < 1 - _ROUNDING:
-            raise WorkloadError(
-                f"The number of expected records must be at least 1, got {self.expected:g}."
-            )
+        if self.expected is not None:
+            checked_records(self.expected)
         for table in fitted:
             columns = [int(known.columns[known.position(name)]) for name in table.counts.attributes]
             if len(set(columns)) < len(columns):

@@ -50,7 +50,7 @@ def test_plan_takes_a_public_table_as_expected_counts(run):
         (("--cv-limit", "0.1"), "--cv-limit goes with --expected-count N or --expected FILE"),
         (("--expected-count", "9", "--expected", "records.csv"), "not both"),
         (("--expected", "nothing.csv"), "nothing.csv' cannot be read"),
-        (("--expected-count", "-1"), "must be 0 to"),
+        (("--expected-count", "-1"), "at least 1, got -1"),
         (("--expected-count", "9", "--cv-limit", "20"), "0.2 is 20 %"),
     ],
 )

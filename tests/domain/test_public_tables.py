@@ -132,7 +132,9 @@ def test_a_file_says_name_date_and_source_before_its_header():
 @pytest.mark.parametrize(
     ("tables", "expected", "message"),
     [
-        ((table("age@two", [50, 50]),), 0, "at least 1"),
+        ((table("age@two", [50, 50]),), 0, "at least 1, got 0"),
+        ((), -5, "expected records must be at least 1, got -5"),
+        ((), float("nan"), "must be 0 to"),
         ((), None, "needs the number of records"),
         ((table("sex", [60, 60]),), 100, "more than 10 % apart"),
         ((table("sex", [50, 50]), table("job", [90, 20, 20])), None, "more than 10 % apart"),

@@ -37,6 +37,9 @@ def test_public_tables_are_added_edited_and_removed_and_bad_ones_refused(app, sm
     # A file, which says where it is from.
     session.file_uploader(key="expected margin").upload("margin.csv", MARGIN[:-8]).run()
     assert "margin.csv: 1 row of 10 missing" in plain(session.texts("error"))
+    lacking = MARGIN.replace(b"1,4,", b"1,9,")
+    session.file_uploader(key="expected margin").upload("other.csv", lacking).run()
+    assert "other.csv: Line 11: 'region' has no value '9'" in plain(session.texts("error"))
     assert session.scenario.public == ()
     session.file_uploader(key="expected margin").upload("m.csv", FACTS + MARGIN).run()
     (table,) = session.scenario.public

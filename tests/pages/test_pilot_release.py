@@ -41,6 +41,15 @@ def asking(app, small, tmp_path) -> App:
     return session
 
 
+def test_a_share_that_no_pilot_can_have_is_refused_beside_its_field(asking):
+    for typed in ("0", "100"):
+        asking.text_input(key="pilot share").set_value(typed).run()
+        assert f"above 0 % and below 100 % of the budget, got {typed}%" in plain(
+            asking.texts("error")
+        )
+        assert asking.scenario.pilot == Fraction(1, 50)
+
+
 def test_the_rest_is_planned_accepted_and_drawn_behind_a_reload(asking, app, tmp_path):
     assert not asking.error
     scenario = asking.scenario
