@@ -75,15 +75,17 @@ class BudgetExplanation:
 
 
 def budget_explanation(
-    minimum: MinimumBudget, budget: Budget, *, required_only: bool
+    minimum: MinimumBudget, budget: Budget, *, required_only: bool, by_rho: bool = False
 ) -> BudgetExplanation:
     """The budget that meets some targets, against the current one.
+
+    by_rho: whether ε follows from ρ alone, as where a rest is planned behind a pilot.
 
     Raises `BudgetError` if no budget that can be planned with is large enough.
     """
     needed = minimum.for_unit_of(budget).rho
     what = "Meeting all required targets" if required_only else "Meeting all targets"
-    noise = minimum.for_unit_of(budget).noise
+    noise = None if by_rho else minimum.for_unit_of(budget).noise
     enough = advised = sufficient_budget(needed, budget, what, noise)
     if not minimum.covers_all_tables:
         advised = sufficient_budget(needed * (1 + ROOM_FOR_OTHERS), budget, what, noise)

@@ -360,6 +360,8 @@ def budget_range(
     budget: Budget,
     solved: Optimum | Closure,
     on_progress: Progress = no_progress,
+    *,
+    by_rho: bool = False,
 ) -> BudgetRange | None:
     """How far the smallest budget for rules depends on the counts that are not public.
 
@@ -368,6 +370,7 @@ def budget_range(
         budget: The current one, for the privacy unit and the comparison.
         solved: An objective's optimum, whose noise is scaled; or the closure of the tables, with
             which the smallest budget of any plan is found for each population, up to 1 %.
+        by_rho: As of `budget_with_objective`.
 
     Returns:
         None where the objective's noise does not scale, or the tables are too many to plan again.
@@ -397,13 +400,17 @@ def budget_range(
             smallest = minimum_budget(tables, closure=solved, tolerance=_RANGE_TOLERANCE)
             smallest = smallest.for_unit_of(budget)
             needed[number], noises[number] = smallest.rho, smallest.noise
+    if by_rho:
+        noises.clear()
     # Of the draws themselves, as there is nothing between a budget and none.
     order = np.argsort(needed)
     low = max(math.floor(RANGE[0] * (n_populations + 1)) - 1, 0)
     ends = order[[low, (n_populations - 1) // 2, n_populations - 1 - low]].tolist()
     return BudgetRange(
         *(
-            sufficient_budget(float(needed[end]), budget, "The rule", noises[end])
+            sufficient_budget(
+                float(needed[end]), budget, "The rule", None if by_rho else noises[end]
+            )
             if needed[end] < np.inf
             else None
             for end in ends

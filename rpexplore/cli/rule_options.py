@@ -206,6 +206,7 @@ def rule_outcome(
     }
     said, tables = [describe_meeting(forecast)], made.part("tables")
     closure = None if tables is None or ruled.reason else tables.closure
+    by_rho = made.noise is None  # as what is measured depends on what was drawn before
     if not is_smallest:
         facts["smallest_budget"] = None
         if ruled.reason:
@@ -213,13 +214,14 @@ def rule_outcome(
         else:
             minimum = minimum_budget(ruled.workload).for_unit_of(made.budget)
             closure = minimum.closure
-            needed = sufficient_budget(minimum.rho, made.budget, "The rule", minimum.noise)
+            noise = None if by_rho else minimum.noise
+            needed = sufficient_budget(minimum.rho, made.budget, "The rule", noise)
             facts["smallest_budget"] = needed.rho
             said.append(f"All meet it from {needed.text} on, with a plan for it.")
         facts["why"] = ruled.reason or None
     found = None
     if closure is not None:
-        found = budget_range(ruled, made.budget, closure, on_progress)
+        found = budget_range(ruled, made.budget, closure, on_progress, by_rho=by_rho)
     facts["budget_range"] = None if found is None else found.to_json()
     if found is not None:
         said.append(f"How small the budget for the rule can be is a forecast too: {found.text}.")

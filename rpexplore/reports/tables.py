@@ -348,7 +348,7 @@ def _smallest_budget(plan: TablePlan, request: WorkloadRequest | None) -> tuple[
     try:
         minimum = minimum_budget(plan.workload, required_only=required_only, closure=plan.closure)
         budget_explanation = binding_targets.budget_explanation(
-            minimum, plan.budget, required_only=required_only
+            minimum, plan.budget, required_only=required_only, by_rho=plan.noise is None
         )
     except (BudgetError, WorkloadError) as error:  # no budget is so large, or so small
         return str(error), []

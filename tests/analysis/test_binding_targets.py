@@ -88,6 +88,20 @@ def test_for_persons_the_budget_is_theirs(workload):
     assert plan.largest_standard_errors[workload.required][0] <= 3 * (1 + 1e-9)
 
 
+def test_an_epsilon_is_enough_where_rho_alone_proves_it(workload):
+    """Of a rest that is planned behind a pilot: that of one plan's noise is not."""
+    minimum_budget = rp.minimum_budget(workload, required_only=True)
+    budget = rp.Budget(epsilon=1, delta="1e-6")
+    by_noise, by_rho = (
+        binding_targets.budget_explanation(
+            minimum_budget, budget, required_only=True, by_rho=alone
+        ).enough
+        for alone in (False, True)
+    )
+    least = 2 * by_rho.needed
+    assert by_rho.budget.least_cost >= least > by_noise.budget.least_cost
+
+
 def test_what_required_targets_cost_the_others():
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
     tables = rp.Workload.all_up_to(domain, 2)

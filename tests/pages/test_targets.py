@@ -6,6 +6,7 @@ import pytest
 
 import rpexplore as rp
 from pages.components.shared.session import escaped
+from rpexplore.analysis.binding_targets import budget_explanation
 from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.workload.targets import Target
@@ -50,6 +51,16 @@ def test_the_budget_for_all_targets(app, small):
     assert f"The {len(tables)} targets take ρ =" in shown
     session.button(key="use advised budget").click().run()
     assert not session.error
+
+
+def test_behind_a_pilot_the_budget_for_targets_has_the_epsilon_that_rho_alone_proves(app, small):
+    required = Target("3", required=True)
+    changed = small.with_settings([TableSetting(small.workload.tables[-1], target=required)])
+    budget = rp.Budget(epsilon=1, delta="1e-6")
+    session = app("plan", changed.replaced(budget=budget, pilot=Fraction(1, 50), then="median"))
+    minimum = rp.minimum_budget(changed.workload, required_only=True)
+    enough = budget_explanation(minimum, budget, required_only=True, by_rho=True).enough
+    assert enough.text in plain(session.texts("markdown"))
 
 
 def test_where_the_objective_ignores_targets_the_panel_is_about_one_that_does_not(app, small):

@@ -123,8 +123,11 @@ def _budget_for_targets() -> None:
 def explanation_of_targets(required_only: bool) -> BudgetExplanation | None:
     """The smallest budget for targets, and what it means; None, and the page says why, without."""
     minimum, budget = minimum_budget_for_targets(required_only), part_budget("tables")
+    by_rho = bool(current().then)
     return minimum and attempt(
-        lambda: binding_targets.budget_explanation(minimum, budget, required_only=required_only)
+        lambda: binding_targets.budget_explanation(
+            minimum, budget, required_only=required_only, by_rho=by_rho
+        )
     )
 
 
