@@ -20,7 +20,14 @@ import pandas as pd
 from rpexplore.analysis.drawn_counts import LEFT_OUT, DrawnCounts
 from rpexplore.analysis.fairness import all_titles
 from rpexplore.analysis.measures import Accuracy, group_name, order_groups
-from rpexplore.analysis.ranges import RANGE, Range, at_certainty, range_ends, ranges
+from rpexplore.analysis.ranges import (
+    RANGE,
+    Range,
+    at_certainty,
+    range_ends,
+    ranges,
+    weighted_medians,
+)
 from rpexplore.common.files import file_bytes
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural
@@ -37,6 +44,7 @@ from rpexplore.workload.rules import CELLS, CERTAINTIES, MEDIAN, Rule, rules_of
 from rpexplore.workload.table_text import titles
 
 if TYPE_CHECKING:
+    from rpexplore.analysis.shared_suggestions import SharedSuggestions
     from rpexplore.analysis.suggestions import TableSuggestions
 
 GOOD_SHARE = 0.9
@@ -203,7 +211,7 @@ class Forecast:
             cells = counts.counts.astype(float)
             of_cells = added_by_noise(errors, cells, self.public_tables.n_records, factors)
             people = cells if counts.of_cells else np.ones_like(cells)
-            added.append(_weighted_medians(of_cells, people))
+            added.append(weighted_medians(of_cells, people))
         if not added:
             return None
         by_table = np.concatenate(added)
@@ -374,6 +382,24 @@ class Forecast:
             self.noun,
             on_progress,
         )
+
+    def suggest_together(self, *, on_progress: Progress = no_progress) -> "SharedSuggestions":
+        """What would make many tables that miss good enough at once: one level in all of them.
+
+        Args:
+            on_progress: As of `suggest`.
+
+        Returns:
+            Its `proposals`, planned anew at the same budget and forecast, the best first:
+            `proposals[0].apply(plan)` is the plan, `proposals[0].frame()` has the tables.
+            Raises as `suggest`, and for attributes of too many values together.
+        """
+        from rpexplore.analysis.shared_suggestions import shared_suggestions
+        from rpexplore.analysis.suggestions import Bench
+
+        part, drawn = self.tables_of_plan, self._drawn
+        bench = Bench(part, drawn, self.limit, self.share, self.survey, self.whom)
+        return shared_suggestions(bench, on_progress)
 
     def to_json(self) -> dict[str, Any]:
         """The figures as plain values: people, cells, by_order, tables, and what they rest on."""
@@ -672,27 +698,3 @@ def public_frame(public: PublicTables) -> pd.DataFrame:
 def _stated(values: np.ndarray) -> tuple[float, float, float]:
     low, median, high = (round(value, 6) + 0.0 for value in Range.of(values))
     return low, median, high
-
-
-def _weighted_medians(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The median of the last axis, each value with its weight."""
-    order = np.argsort(values, axis=-1)
-    ends = np.cumsum(np.take_along_axis(weights, order, axis=-1), axis=-1)
-    middle = np.argmax(ends >= ends[..., -1:] / 2, axis=-1)[..., None]
-    return np.take_along_axis(np.take_along_axis(values, order, -1), middle, -1)[..., 0]
-
-
-def under_each_plan(names: Sequence[str], forecasts: Sequence[Forecast]) -> pd.DataFrame:
-    """The same tables under several plans, for reading: plan, people, cells and tables, as text."""
-    return pd.DataFrame(
-        {
-            "plan": list(names),
-            f"{forecasts[0].whom} in good cells": [
-                made.people.text(describe_share) for made in forecasts
-            ],
-            "good cells": [made.cells.text(describe_share) for made in forecasts],
-            "tables that meet the rule": [
-                made.meeting.text(lambda value: f"{value:,.0f}") for made in forecasts
-            ],
-        }
-    )

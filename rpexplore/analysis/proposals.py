@@ -93,8 +93,8 @@ class Proposal:
             people = self.people.text(describe_share)
             sentences[0] = f"{self.change.text}: {people} of the {record_noun} in good cells."
         if abs(self.others_people) >= _LEAST_TOLD or round(self.others_meeting):
-            meeting = f"{_signed(round(self.others_meeting), '')} tables good enough"
-            people = f"{_signed(100 * self.others_people, ' points')} of {record_noun}"
+            meeting = f"{signed(round(self.others_meeting), '')} tables good enough"
+            people = f"{signed(100 * self.others_people, ' points')} of {record_noun}"
             sentences.append(f"Other tables: {people} in good cells, {meeting}.")
         else:
             sentences.append("Other tables stay as good.")
@@ -233,9 +233,9 @@ class TableSuggestions:
                 "proposal": frame["proposal"].tolist(),
                 f"{self.whom} in good cells": people,
                 "meets": frame["meets"].tolist(),
-                "variance of others": [_signed(100 * v, " %") for v in frame["others_variance"]],
-                f"their {self.whom}": [_signed(100 * v, " points") for v in frame["others_people"]],
-                "of them meet": [_signed(round(v), "") for v in frame["others_meeting"]],
+                "variance of others": [signed(100 * v, " %") for v in frame["others_variance"]],
+                f"their {self.whom}": [signed(100 * v, " points") for v in frame["others_people"]],
+                "of them meet": [signed(round(v), "") for v in frame["others_meeting"]],
             }
         )
 
@@ -256,8 +256,8 @@ class TableSuggestions:
         return f"{self.title}: {self.people.text(describe_share)} of {self.whom} in good cells"
 
 
-def _signed(value: float, unit: str) -> str:
-    """ "+1.2 points", "−3 %", "±0"."""
+def signed(value: float, unit: str) -> str:
+    """A change as text: "+1.2 points", "−3 %", "±0"."""
     text = rounded(abs(value), 2)
     if abs(value) < _LEAST_SHOWN:
         return f"±0{unit}"

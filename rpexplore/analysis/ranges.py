@@ -6,7 +6,7 @@ themselves would hold it with 86 % if there are 48, and with 76 % if there are 1
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from rpexplore.workload.rules import MEDIAN, SURELY
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from rpexplore.analysis.forecast import Forecast
 
 RANGE = (0.05, 0.5, 0.95)
 """Quantiles of populations: the ends of a range, and its middle."""
@@ -89,3 +91,29 @@ def range_columns(
     else:
         columns[last] = range_texts(frame, last, lambda value: rounded(round(value), 6))
     return pd.DataFrame(columns)
+
+
+def weighted_medians(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The median of the last axis, each value with its weight."""
+    order = np.argsort(values, axis=-1)
+    ends = np.cumsum(np.take_along_axis(weights, order, axis=-1), axis=-1)
+    middle = np.argmax(ends >= ends[..., -1:] / 2, axis=-1)[..., None]
+    return np.take_along_axis(np.take_along_axis(values, order, -1), middle, -1)[..., 0]
+
+
+def under_each_plan(names: Sequence[str], forecasts: Sequence["Forecast"]) -> "pd.DataFrame":
+    """The same tables under several plans, for reading: plan, people, cells and tables, as text."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "plan": list(names),
+            f"{forecasts[0].whom} in good cells": [
+                made.people.text(describe_share) for made in forecasts
+            ],
+            "good cells": [made.cells.text(describe_share) for made in forecasts],
+            "tables that meet the rule": [
+                made.meeting.text(lambda value: f"{value:,.0f}") for made in forecasts
+            ],
+        }
+    )

@@ -85,12 +85,7 @@ def suggestions(
         WorkloadError: If a named table is not there, or cannot be forecast.
         PlanError: If the objective of the plan is known to a script alone.
     """
-    if not plan.loss.is_available:
-        raise PlanError(
-            "Suggestions need the objective of the plan, which only the script that made it knows; "
-            "make them there."
-        )
-    bench = _Bench(plan, drawn, limit, share, survey, noun or plan.budget.counted)
+    bench = Bench(plan, drawn, limit, share, survey, noun or plan.budget.counted)
     if tables:
         places = [plan.workload.position(table) for table in tables]
         for place in places:
@@ -140,7 +135,7 @@ class _Search:
 
 
 @dataclass(frozen=True, eq=False)
-class _Bench:
+class Bench:
     """Where changes of a plan are tried; it keeps the counts that were drawn of changed tables."""
 
     plan: TablePlan
@@ -153,6 +148,13 @@ class _Bench:
     _weighted: dict[tuple[Table, float], _Errors] = field(default_factory=dict)
     _domains: dict[NewLevels, Domain] = field(default_factory=dict)
     _factors_of_people: Factors = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.plan.loss.is_available:
+            raise PlanError(
+                "Suggestions need the objective of the plan, which only the script that made it "
+                "knows; make them there."
+            )
 
     @property
     def workload(self) -> Workload:
@@ -230,10 +232,14 @@ class _Bench:
 
     # ---- what is worth planning anew
 
+    def forget_factors(self) -> None:
+        """Of the tables that were looked at: of each some 30 MB."""
+        self._factors_of_people.clear()
+
     def suggested(self, place: int, on_progress: Progress) -> TableSuggestions:
         """The table in this row."""
         title, tried = title_of(self.workload, place), list[Proposal]()
-        self._factors_of_people.clear()  # of other tables: of each some 30 MB
+        self.forget_factors()
         searches = [*self._searches(place)]
         for number, search in enumerate(searches):
             on_progress(f"Trying changes of {title}", number / len(searches))
@@ -293,9 +299,9 @@ class _Bench:
         now, best = tuple(own[0] for own in rungs), None
         for rung in rungs[axis][1:]:
             if rung.kind == kind:
-                change = self._coarser_by(table, now, (*now[:axis], rung, *now[axis + 1 :]))
+                change = self.coarser_by(table, now, (*now[:axis], rung, *now[axis + 1 :]))
                 best = change or best
-                if change is not None and self._is_enough(self._expected(change, inflation)):
+                if change is not None and self.is_enough(self.expected(change, inflation)):
                     break
         return best
 
@@ -309,13 +315,13 @@ class _Bench:
 
         def tried(steps: Sequence[int]) -> tuple[TableChange | None, np.ndarray]:
             chosen = tuple(own[step] for own, step in zip(rungs, steps, strict=True))
-            change = self._coarser_by(table, [own[0] for own in rungs], chosen)
-            people = np.zeros(1) if change is None else self._expected(change, inflation)
+            change = self.coarser_by(table, [own[0] for own in rungs], chosen)
+            people = np.zeros(1) if change is None else self.expected(change, inflation)
             return change, people
 
         steps, best = [0] * len(rungs), None
         people = self.people[self.workload.position(table)]
-        while not self._is_enough(people):
+        while not self.is_enough(people):
             options = []
             for axis, own in enumerate(rungs):
                 if steps[axis] + 1 < len(own):
@@ -328,15 +334,15 @@ class _Bench:
                 break
             _, _, steps, best, people = max(options, key=lambda option: option[:2])
         for axis in range(len(rungs)):
-            while self._is_enough(people) and steps[axis]:
+            while self.is_enough(people) and steps[axis]:
                 finer = [*steps[:axis], steps[axis] - 1, *steps[axis + 1 :]]
                 change, then = tried(finer)
-                if change is None or not self._is_enough(then):
+                if change is None or not self.is_enough(then):
                     break
                 steps, best = finer, change
         return best if best is not None and best.action == SEVERAL else None
 
-    def _coarser_by(
+    def coarser_by(
         self, table: Table, now: Sequence[Rung], rungs: Sequence[Rung]
     ) -> TableChange | None:
         """The change to these levels; None if that table is there already."""
@@ -353,12 +359,14 @@ class _Bench:
         weight, loss = float(workload.weights[place]), self.plan.loss
         doubled = workload.with_weights({table: 2 * weight})
         has_no_effect = np.array_equal(loss.table_weights(workload), loss.table_weights(doubled))
-        if has_no_effect or self._is_enough(self.people[place]):
+        if has_no_effect or self.is_enough(self.people[place]):
             return None
 
         def is_enough(factor: int) -> bool:
             errors = self._with_weight(table, factor * weight)
-            return self._is_enough(self._people(place, self._counts_now(place), errors, place))
+            return self.is_enough(
+                self.people_in_good_cells(place, self._counts_now(place), errors, place)
+            )
 
         return more_weight(table, weight, is_enough)
 
@@ -367,7 +375,9 @@ class _Bench:
         counts = self._counts_now(place)
 
         def is_enough(times: float) -> bool:
-            return self._is_enough(self._people(place, counts, self.errors, place, times))
+            return self.is_enough(
+                self.people_in_good_cells(place, counts, self.errors, place, times)
+            )
 
         return more_budget(
             self.workload.tables[place], self.plan.budget, self.plan.noise, is_enough
@@ -383,7 +393,7 @@ class _Bench:
                 return CountsOfTables(own, counts.counts[own], counts.of_cells)
         raise WorkloadError(f"The table {self.workload.describe(place)} cannot be forecast.")
 
-    def _counts_of(self, change: TableChange) -> CountsOfTables:
+    def counts_of(self, change: TableChange) -> CountsOfTables:
         """The counts of the table that comes in place of another one."""
         assert change.replacement is not None
         if change.replacement not in self._counts:
@@ -401,19 +411,19 @@ class _Bench:
             self._domains[levels] = known.with_levels
         return self._domains[levels]
 
-    def _is_enough(self, people: np.ndarray) -> bool:
+    def is_enough(self, people: np.ndarray) -> bool:
         """Whether the rule is surely met: by the lower end of the range over populations."""
         return Range.of(people).low >= self.share - _ROUNDING
 
-    def _expected(self, change: TableChange, inflation: float) -> np.ndarray:
+    def expected(self, change: TableChange, inflation: float) -> np.ndarray:
         """Shares of people in good cells, with so many times the error of now: float64[n]."""
         place = self.workload.position(change.table)
         errors = inflation * self.errors.of_tables[[place]]
         least = self._least_counts(errors, np.array([place]))
         n_records = self.drawn.populations.n_records
-        return self._counts_of(change).good(least, n_records, np.ones(1))[0][0]
+        return self.counts_of(change).good(least, n_records, np.ones(1))[0][0]
 
-    def _people(
+    def people_in_good_cells(
         self, place: int, counts: CountsOfTables, errors: _Errors, row: int, times: float = 1.0
     ) -> np.ndarray:
         """Shares of people in good cells, float64[n_populations].
@@ -439,11 +449,32 @@ class _Bench:
         people = None
         if row >= 0:
             is_new = change.replacement is not None
-            counts = self._counts_of(change) if is_new else self._counts_now(place)
-            people = self._people(place, counts, planned, int(row))
+            counts = self.counts_of(change) if is_new else self._counts_now(place)
+            people = self.people_in_good_cells(place, counts, planned, int(row))
 
+        found = None if people is None else Range.of(people)
+        return Proposal(
+            change=change,
+            workload=workload,
+            budget=budget,
+            table="" if people is None else title_of(workload, int(row)),
+            cells=0.0 if people is None else float(workload.cells[row]),
+            standard_error=nan if people is None else float(planned.of_tables[row]),
+            people=found,
+            gained=nan if found is None else found.median - float(np.median(self.people[place])),
+            meets="" if found is None else meets_rule(found, self.share),
+            **self.others_after(planned, rows, [place]),
+        )
+
+    def others_after(
+        self, planned: _Errors, rows: np.ndarray, changed: Sequence[int]
+    ) -> dict[str, float]:
+        """What a change costs the tables that stay: the fields `others_…` of a `Proposal`.
+
+        planned: errors after it; rows: `rows_after` it; changed: the places of changed tables
+        """
         others = rows >= 0
-        others[place] = False
+        others[changed] = False
         errors = np.full(len(rows), np.nan)
         errors[others] = planned.of_tables[rows[others]]
         before = self.errors.of_tables
@@ -457,19 +488,9 @@ class _Bench:
         others &= self._others.held
         now, then = self.people[others], after[others]
         meeting = [np.median((p >= self.share - _ROUNDING).sum(axis=0)) for p in (now, then)]
-        found = None if people is None else Range.of(people)
-        return Proposal(
-            change=change,
-            workload=workload,
-            budget=budget,
-            table="" if people is None else title_of(workload, int(row)),
-            cells=0.0 if people is None else float(workload.cells[row]),
-            standard_error=nan if people is None else float(planned.of_tables[row]),
-            people=found,
-            gained=nan if found is None else found.median - float(np.median(self.people[place])),
-            meets="" if found is None else meets_rule(found, self.share),
-            others_variance=float(np.median(changes)) if len(changes) else 0.0,
-            others_largest=float(np.max(changes)) if len(changes) else 0.0,
-            others_people=float(np.mean(then - now)) if len(now) else 0.0,
-            others_meeting=float(meeting[1] - meeting[0]) * n_others / max(len(now), 1),
-        )
+        return {
+            "others_variance": float(np.median(changes)) if len(changes) else 0.0,
+            "others_largest": float(np.max(changes)) if len(changes) else 0.0,
+            "others_people": float(np.mean(then - now)) if len(now) else 0.0,
+            "others_meeting": float(meeting[1] - meeting[0]) * n_others / max(len(now), 1),
+        }

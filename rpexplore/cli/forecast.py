@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rpexplore.planning.areas.area_plan import AreaPlan
     from rpexplore.planning.plan import Plan
 
-_ALIGNMENT = "><><>>>"  # of proposals
+_ALIGNMENT, _ALIGNMENT_TOGETHER = "><><>>>", "><>>>>>>"  # of proposals
 _MOST_LISTED = 20  # tables, unless more are asked for
 
 
@@ -226,6 +226,7 @@ def suggest(
     expected_areas: area_options.ExpectedAreas = None,
     table: options.Table = None,
     tables: forecast_options.SuggestTables = 5,
+    together: forecast_options.Together = False,
     apply: forecast_options.Apply = None,
     out: forecast_options.AppliedOut = None,
     force: options.Force = False,
@@ -250,17 +251,23 @@ def suggest(
     from rpexplore.domain.expected_counts import CV_LIMIT
     from rpexplore.workload.table_text import table_from_text
 
-    if (apply is None) != (out is None) or (apply is not None and len(table or ()) != 1):
+    is_one = together or len(table or ()) == 1
+    if (apply is None) != (out is None) or (apply is not None and not is_one):
         raise RpexploreError(
-            "To apply a proposal, name its table, its number and a file for the plan: "
-            "--table age,sex --apply 1 --out new-plan.json."
+            "To apply a proposal, name its table (or --together), its number and a file for the "
+            "plan: --table age,sex --apply 1 --out new-plan.json."
+        )
+    if together and (table or expected_areas is not None):
+        raise RpexploreError(
+            "Changes of several tables at once (--together) are of all noisy tables that miss; "
+            "leave --table and --expected-areas out."
         )
     if out is not None:
         refuse_existing(out, force)
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
         part, areas = plan.part("tables"), plan.part("areas")
-        if part is None and areas is None:
+        if part is None and (areas is None or together):
             raise RpexploreError(
                 "Changes are suggested for noisy tables and tables in areas, and this plan has "
                 "none. “rpexplore forecast” says what its parts miss."
@@ -295,26 +302,30 @@ def suggest(
                 plan, known.tables, known.expected, limit, share,
                 require=(), on_progress=on_progress, survey=survey, noun=noun,
             )  # fmt: skip
-        if areas is not None and (on_levels or not named):
+        if areas is not None and (on_levels or not named) and not together:
             own = public_tables_among(areas.domain, known)
             in_areas = AreaForecast(
                 plan, own.tables, own.expected, limit, share, totals,
                 survey and survey.among(areas.workload.tables.tables), on_progress, noun=noun,
             )  # fmt: skip
     with progress("Trying changes") as on_progress:
-        saved = None
-        if made is not None:
+        saved = shared = None
+        if made is not None and together:
+            shared = made.suggest_together(on_progress=on_progress)
+            good.append(made.meeting.text(lambda value: f"{value:.0f}"))
+        elif made is not None:
             found += made.suggest(named, most=tables, on_progress=on_progress)
             good.append(made.meeting.text(lambda value: f"{value:.0f}"))
         if in_areas is not None:
             found += in_areas.suggest(on_levels, most=tables, on_progress=on_progress)
             good.append(in_areas.meeting.text(lambda value: f"{value:.0f}"))
         if apply is not None and out is not None:
-            proposals = found[0].proposals
+            proposals = found[0].proposals if shared is None else shared.proposals
             if apply > len(proposals):
+                whose = found[0].title if shared is None else "several tables at once"
                 raise RpexploreError(
-                    f"There are {len(proposals)} proposals for {found[0].title}, and no number "
-                    f"{apply}; name one of them."
+                    f"There are {len(proposals)} proposals for {whose}, and no number {apply}; "
+                    "name one of them."
                 )
             saved = proposals[apply - 1].apply(plan)
             saved.save(out)
@@ -325,11 +336,18 @@ def suggest(
                 "limit": limit,
                 "share": share,
                 "tables": [one.to_json() for one in found],
+                **({} if shared is None else {"together": shared.to_json()}),
                 "plan": plan_facts,
             }
         )
         return
-    if not found:
+    if shared is not None and shared.proposals:
+        columns = {str(name): column.tolist() for name, column in shared.columns().items()}
+        say(text_table(columns, _ALIGNMENT_TOGETHER))
+        say("Forecast after planning anew. Apply one with --together --apply N --out FILE.")
+    elif shared is not None:
+        say(f"No one change makes more tables good enough: {joined(good)} meet.")
+    elif not found:
         say(f"Every table is good enough: {joined(good)} meet.")
     for one in found:
         columns = {str(name): column.tolist() for name, column in one.columns().items()}

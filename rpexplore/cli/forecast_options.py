@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rpexplore.cli.commands import Option, Ratio, RecordCount, option
+from rpexplore.cli.commands import Option, Ratio, RecordCount, flag, option
 from rpexplore.cli.options import RecordNoun
 
 if TYPE_CHECKING:
@@ -73,13 +73,21 @@ SuggestTables = Annotated[
         min=1, metavar="N", help="How many tables, those with fewest people in good cells first."
     ),
 ]
+Together = Annotated[
+    bool,
+    flag(
+        "--together",
+        "Changes of several tables at once: one level, band or merging of an attribute in all "
+        "tables that miss with it; first those with which most tables more are good enough.",
+    ),
+]
 Apply = Annotated[
     int | None,
     Option(
         min=1,
         metavar="N",
-        help="Apply the proposal of this number, for the one table of --table; the plan of all "
-        "tables goes to --out.",
+        help="Apply the proposal of this number, for the one table of --table, or of --together; "
+        "the plan of all tables goes to --out.",
     ),
 ]
 AppliedOut = Annotated[Path | None, option("FILE", "Where the plan of --apply goes.")]

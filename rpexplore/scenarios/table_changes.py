@@ -4,7 +4,7 @@ Coarser tables have levels of the codebook, or levels that it could have: bands 
 and the most common values beside all others together.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -153,24 +153,32 @@ def changed_tables(workload: Workload, change: TableChange) -> Workload:
         return workload.with_weights({change.table: change.weight})
     if change.action not in (LEVEL, BANDS, MERGED, SEVERAL, WITHOUT, LEFT_OUT):
         return workload
-    known = workload.domain
-    if change.levels or any(name not in known for name in change.replacement or ()):
-        known = with_new_levels(known, change.levels).with_levels
-    left = None
-    if len(workload) > 1:
-        left = over(without_rows(workload, np.array([row])), known)
     if change.replacement is None:
-        assert left is not None
-        return left
-    target = workload.targets[row]
+        return without_rows(workload, np.array([row]))
+    return replaced_tables(workload, {row: change.replacement}, change.levels)
+
+
+def replaced_tables(
+    workload: Workload, replacements: Mapping[int, Table], levels: Sequence[tuple[str, Level]]
+) -> Workload:
+    """The tables with others in place of some, which have their weights and targets.
+
+    replacements: by row, all different, and none of them a table that is there; levels: (attribute,
+    level) that the codebook has not got yet
+    """
+    known, rows = workload.domain, list(replacements)
+    if levels or any(name not in known for table in replacements.values() for name in table):
+        known = with_new_levels(known, levels).with_levels
     replaced = Workload.of(
         known,
-        [change.replacement],
-        weights=[workload.weights[row]],
-        targets=[None if np.isnan(target) else target],
-        required=[bool(workload.required[row])],
+        list(replacements.values()),
+        weights=workload.weights[rows].tolist(),
+        targets=[None if np.isnan(one) else one for one in workload.targets[rows].tolist()],
+        required=workload.required[rows].tolist(),
     )
-    return replaced if left is None else left | replaced
+    if len(rows) == len(workload):
+        return replaced
+    return over(without_rows(workload, np.array(rows)), known) | replaced
 
 
 def rows_after(before: Workload, after: Workload) -> np.ndarray:

@@ -239,3 +239,24 @@ def test_what_cannot_be_suggested_is_said():
     with pytest.raises(rp.RpexploreError, match="not in the workload"):
         forecast.suggest([()])
     assert rp.Forecast(planned("10"), expected=10**9).suggest() == []
+
+
+def test_one_level_in_all_tables_that_miss_is_forecast_as_it_promised():
+    plan = planned("0.0005")
+    forecast = forecast_of(plan)
+    best, *_ = forecast.suggest_together().proposals
+    applied = best.apply(plan)
+    assert rp.verify(applied).holds
+    assert applied.budget == plan.budget
+    before, after = forecast.tables(), forecast_of(applied).tables()
+    missing = before.index[before.people_median < 0.9]
+    workload, changed = plan.part("tables").workload, best.frame()
+    assert {workload.tables[place] for place in missing} >= set(changed["table"])
+    assert len(changed) == best.n_changed > 1
+    assert len(applied.part("tables").workload) == len(workload)
+    for row in changed.itertuples(index=False):
+        then = after.loc[applied.part("tables").workload.position(row.then)]
+        assert then.people_median == pytest.approx(row.people_median, abs=0.03)
+    n_now, n_then = ((frame.people_median >= 0.9).sum() for frame in (before, after))
+    assert best.meeting.median == np.sum(changed["people_median"] >= 0.9)
+    assert n_then - n_now == pytest.approx(best.meeting.median + best.others_meeting, abs=1)

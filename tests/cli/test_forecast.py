@@ -78,6 +78,12 @@ def test_suggestions_are_printed_and_one_is_applied(tmp_path, monkeypatch):
     assert saved["sha256"] == shown["sha256"]
     assert rp.Plan.load("new.json").budget == rp.Plan.load("plan.json").budget
     assert first["table"].split(" × ")[-1] in program.done("show", "new.json")
+    together = ("suggest", "plan.json", "--expected-count", "5000", "--together")
+    (change, *_) = program.json(*together, "--apply", "1", "--out", "all.json")["together"]
+    assert f"1  {change['proposal']}" in program.done(*together)
+    assert change["meeting"]["median"] == change["tables"]
+    assert "age@bands of" in program.done("show", "all.json")
+    assert "leave --table" in program.refused(*together, "--table", "age,sex")
     unnamed = ("suggest", "plan.json", "--expected-count", "20000", "--apply", "1")
     assert "--table age,sex" in program.refused(*unnamed, "--out", "other.json")
     assert "exists already" in program.refused(*asked, "--apply", "1", "--out", "new.json")

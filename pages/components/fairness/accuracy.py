@@ -17,10 +17,9 @@ from pages.components.shared.inputs import measure_input, table_input
 from pages.components.shared.session import attempt, current, escaped, kept
 from pages.components.shared.solutions import NO_PLAN, optimum, part_budget
 from rpexplore.analysis import binding_targets, cell_accuracy, fairness
-from rpexplore.analysis.forecast import under_each_plan
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.measures import SCHEMES, Accuracy, scheme_of, unweighted
-from rpexplore.analysis.ranges import range_columns
+from rpexplore.analysis.ranges import range_columns, under_each_plan
 from rpexplore.common.text import capitalised, plural
 from rpexplore.figures.accuracy import (
     accuracy_by_attribute_chart,
