@@ -38,11 +38,10 @@ _MOST_CELLS = 10**15  # that are told apart
 
 # What the areas of populations differ in: standard deviations of the logarithm of an area's people
 # over its number of leaves, and of a class's share over that in the area around it. Drawn for a
-# population, evenly in its logarithm, and once more for each level. No real areas were at hand:
-# chosen on the municipal register and two trees made of attributes of Adult, and tried on two more
-# (docs/mathematics.md §19).
+# population, evenly in its logarithm, and once more for each level. Chosen on seven trees, tried
+# on others (docs/mathematics-forecast.md, "Areas tried").
 _SIZES_DIFFER, _MIXES_DIFFER = (0.1, 3.5), (0.15, 3.0)
-_LEVELS_DIFFER = 0.4  # in the logarithm of these
+_LEVELS_DIFFER = 0.7  # in the logarithm of these
 _RAKED = 10  # rounds
 
 

@@ -4,6 +4,7 @@ They are not in the repository. Where R and the packages are, `Rscript tests/ben
 FOLDER` writes them as CSV files to FOLDER, which is `r` beside the other data of benchmarks.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -93,8 +94,10 @@ TREES: dict[str, tuple[str, str, str, dict[str, Banded]]] = {
 }  # fmt: skip
 
 
-def is_there() -> bool:
-    return all((FOLDER / f"{of[0]}.csv").exists() for of in (*SETS.values(), *TREES.values()))
+def at_hand(names: Iterable[str]) -> tuple[str, ...]:
+    """Those of these sets or trees whose records are there."""
+    files = {name: own[0] for name, own in (*SETS.items(), *TREES.items())}
+    return tuple(name for name in names if (FOLDER / f"{files[name]}.csv").exists())
 
 
 @cache

@@ -134,11 +134,11 @@ def forecasts_of_others() -> list[Row]:
 
 
 def forecasts_of_r_calibrated() -> list[Row]:
-    return _rows(data_of_r.CALIBRATED, "real, calibrated on")
+    return _rows(data_of_r.at_hand(data_of_r.CALIBRATED), "real, calibrated on")
 
 
 def forecasts_of_r_others() -> list[Row]:
-    return _rows(data_of_r.OTHERS, "real, others")
+    return _rows(data_of_r.at_hand(data_of_r.OTHERS), "real, others")
 
 
 def _people(plan: rp.Plan, codes: np.ndarray) -> float:
@@ -177,5 +177,5 @@ def forecast_of_adult() -> list[Row]:
 
 
 CASES = (forecasts_of_calibrated, forecasts_of_others, forecast_of_adult, rests_of_pilots)
-if data_of_r.is_there():
+if data_of_r.at_hand(data_of_r.CALIBRATED) and data_of_r.at_hand(data_of_r.OTHERS):
     CASES = (*CASES, forecasts_of_r_calibrated, forecasts_of_r_others)
