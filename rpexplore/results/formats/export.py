@@ -372,6 +372,8 @@ class Export:
         roles = {one.role for one in table.columns}
         if "model_error" in roles and "estimate" not in roles and column.role in _ADAPTIVE:
             return self.language.text(_ADAPTIVE[column.role])
+        if column.meaning == PLANNED_ANEW[2].meaning:
+            return self.language.text("interval_planned_anew")
         if column.role == "value":
             if "estimate" in roles:
                 return self.language.text("value_processed")
