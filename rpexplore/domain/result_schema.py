@@ -101,6 +101,11 @@ INTERVAL_MEANING = (
     "From lower_95 to upper_95: contains the true count 95 % of the time (about that where "
     "the standard error is below 2, because noise on counts comes in whole steps)."
 )
+PLANNED_ANEW_INTERVAL_MEANING = (
+    "From lower_95 to upper_95: contains the true count nearly 95 % of the time, as the plan of "
+    "the rest follows from the pilot's figures (about that where the standard error is below 2, "
+    "because noise on counts comes in whole steps)."
+)
 MODEL_ERROR_MEANING = (
     "The root mean squared error of the smooth count if the model holds; not guaranteed. The "
     "smooth count ± 1.96 times it, no lower than 0, is a model-based 95 % interval. Empty where "
@@ -134,7 +139,9 @@ PLANNED_ANEW = (
         meaning="The noisy count. Unbiased but for what the rest owes to the pilot's figures; may "
         "be negative.",
     ),
-    *RELEASED[1:],
+    RELEASED[1],
+    replace(RELEASED[2], meaning=PLANNED_ANEW_INTERVAL_MEANING),
+    replace(RELEASED[3], meaning=PLANNED_ANEW_INTERVAL_MEANING),
 )
 """The same where what follows a pilot was planned from its figures."""
 

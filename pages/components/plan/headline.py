@@ -63,7 +63,11 @@ def headline(planned: TablePlan, made: Forecast | None) -> None:
                 low, median, high = made.meeting.texts(lambda value: f"{round(value):,}")
                 of = int(made.judged.sum())
                 st.metric("Tables that meet the rule", f"{median} of {of:,}", help=meaning("Rule"))
-                st.caption(f"{_range(low, high)}. {escaped(capitalised(made.criterion))}")
+                said = f"{_range(low, high)}. {escaped(capitalised(made.criterion))}"
+                one_by_one = f"{made.n_meeting():,}"
+                if one_by_one != median:  # so many tables, and not always the same ones
+                    said += f". One by one, {one_by_one} do by their medians"
+                st.caption(said)
             with st.container(border=True, gap="xxsmall"):
                 budget_for_rule(made)
         with st.container(border=True, gap="xxsmall"):

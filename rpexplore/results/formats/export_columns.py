@@ -151,6 +151,8 @@ def key_of_meaning(column: Column, roles: Set[Role]) -> str:
     """The key of the text that says what a column is, in a table of columns with these roles."""
     if "model_error" in roles and "estimate" not in roles and column.role in _ADAPTIVE:
         return _ADAPTIVE[column.role]
+    if column.meaning == PLANNED_ANEW[2].meaning:
+        return "interval_planned_anew"
     if column.role == "value":
         if "estimate" in roles:
             return "value_processed"

@@ -179,6 +179,7 @@ _OF_COLUMNS: Mapping[str, str] = {
     "error_meaning": STANDARD_ERROR_MEANING,
     "interval_meaning": INTERVAL_MEANING,
     "interval_adaptive": ADAPTIVE_INTERVAL_MEANING,
+    "interval_planned_anew": PLANNED_ANEW[2].meaning,
     "adaptive_label": LABEL,
     "sums_meaning": SUMS_MEANING.strip(),
     "weighted_meaning": WEIGHTED_MEANING.strip(),
