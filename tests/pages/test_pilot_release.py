@@ -55,6 +55,7 @@ def test_the_rest_is_planned_accepted_and_drawn_behind_a_reload(asking, app, tmp
     scenario = asking.scenario
     assert (scenario.pilot, scenario.rest_objective) == (Fraction(1, 50), rp.RestObjective("0.2"))
     assert "the rest is then planned anew" in plain([one.value for one in asking.info])
+    assert "Proven optimal for the present weights." in plain(asking.texts("markdown"))
     path, output = tmp_path / "data" / "survey.csv", tmp_path / "out"
     path.parent.mkdir()
     lines = [f"{i % 10},{i % 2},{i % 5}" for i in range(300)]
