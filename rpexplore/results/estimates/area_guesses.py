@@ -102,7 +102,7 @@ class BestGuesses(WholeCounts):
         """Whether the cells of the top are few enough, and not those of an exact table."""
         is_exact = self.cells.is_exact(self.cells.attributes[0])
         n_possible = np.count_nonzero(self.cells.possible)
-        few = 0 < n_possible <= 2 * MOST_TOGETHER
+        few = bool(0 < n_possible <= 2 * MOST_TOGETHER)
         return few and len(self.cells.stages[0]) >= 2 and not is_exact
 
     def _posterior_of_top(self, sums: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -124,15 +124,21 @@ class BestGuesses(WholeCounts):
         logs = power_law(answers[possible], variances, self.top_total(answers))
         precisions = linear = np.zeros(len(possible))
         laws = CountLaws(np.tile(logs, (len(possible), 1)), precisions, linear)
-        for rounds in range(_ROUNDS_OF_TOP + 1):
+
+        def solution(precisions: np.ndarray, linear: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             covariance = np.linalg.inv(information + np.diag(precisions))
             means = covariance @ (heard + linear)
-            if sums is not None:
-                gains = covariance @ of_sums.T @ np.linalg.inv(of_sums @ covariance @ of_sums.T)
-                means += gains @ (sums - of_sums @ means)
-                covariance = covariance - gains @ of_sums @ covariance
-            if rounds < _ROUNDS_OF_TOP:
-                precisions, linear = laws.next_sites(precisions, linear, means, np.diag(covariance))
+            if sums is None:
+                return means, covariance
+            gains = covariance @ of_sums.T @ np.linalg.inv(of_sums @ covariance @ of_sums.T)
+            return means + gains @ (
+                sums - of_sums @ means
+            ), covariance - gains @ of_sums @ covariance
+
+        means, covariance = solution(precisions, linear)
+        for _ in range(_ROUNDS_OF_TOP):
+            precisions, linear = laws.next_sites(precisions, linear, means, np.diag(covariance))
+            means, covariance = solution(precisions, linear)
         found = np.zeros(n_cells)
         found[possible] = means
         return found, covariance
