@@ -19,7 +19,7 @@ from rpexplore.releases import large_tables, measurement
 from rpexplore.releases import release as release_module
 from rpexplore.releases.atomic_folder import unfinished_folder
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.release import release, resume
 from rpexplore.workload.query_files import marginal_queries
@@ -283,7 +283,7 @@ def test_a_run_is_not_finished_once_more_in_a_copy_of_its_ledger(
     first, second = drawn_apart(
         partial(release, plan_of("tables"), data, output), output, monkeypatch
     )
-    copy, own = tmp_path / "copy.sqlite", Ledger.beside(data).path
+    copy, own = tmp_path / "copy.sqlite", data.parent / FILENAME
     shutil.copy(own, copy)
     if where == "there":
         with pytest.raises(LedgerError, match=r"is a copy of .* leave --ledger out"):
