@@ -44,6 +44,7 @@ def growth_in_tables() -> list[Row]:
                 *("codebook.csv", "--out", "other.json", "--up-to", "3", "--rho", "1"),
                 *("--loss", "max"),
             ],
+            "rewrite": ["plan.json", "--out", "again.json"],
             "show": ["plan.json"],
             "verify": ["plan.json"],
             "compare": ["plan.json"],
@@ -53,6 +54,31 @@ def growth_in_tables() -> list[Row]:
             "release, again": [*_RELEASE[:-1], "second"],
             "answer": ["out", "a00=1", "a01=1", "a02=1"],
             "combine": ["out", "second", "--out", "both"],
+        },
+    )
+
+
+def growth_in_fewer_tables() -> list[Row]:
+    """The verbs that model or draw: of up to three of 9, 20 and 43 attributes, 130 to 13,288."""
+
+    def make(folder: Path, n_attributes: int) -> None:
+        names = [f"a{number:02}" for number in range(n_attributes)]
+        _write_codebook(folder, dict.fromkeys(names, 3))
+        _write_records(folder, dict.fromkeys(names, 3), 2_000)
+        _run(folder, "plan", "codebook.csv", "--out", "plan.json", "--up-to", "3", "--rho", "1")
+        _run(folder, "release", *_RELEASE)
+
+    return _rows(
+        "tables",
+        (9, 20, 43),
+        make,
+        {
+            "suggest": ["plan.json", "--expected-count", "2000"],
+            "publish": ["out", "--out", "export"],
+            "postprocess, whole": ["out", "--round", "--out", "whole"],
+            "postprocess, nonnegative": ["out", "--nonnegative", "--out", "nonnegative"],
+            "postprocess, smooth": ["out", "--smooth", "--out", "smooth"],
+            "synthesize": ["out", "--out", "synthetic"],
         },
     )
 
@@ -73,7 +99,7 @@ def growth_in_records() -> list[Row]:
 
 
 def growth_in_cells() -> list[Row]:
-    """One table of 10⁴, 10⁵ and 10⁶ cells."""
+    """One table of 3·10⁴, 3·10⁵ and 3·10⁶ cells: with fewer, the start hides how a verb grows."""
 
     def make(folder: Path, n_values: int) -> None:
         sizes = {"a": 10, "b": 100, "c": n_values}
@@ -84,7 +110,7 @@ def growth_in_cells() -> list[Row]:
 
     return _rows(
         "cells",
-        (10, 100, 1000),
+        (30, 300, 3000),
         make,
         {
             "release": _RELEASE,
@@ -93,6 +119,7 @@ def growth_in_cells() -> list[Row]:
             "postprocess": ["out", "--round", "--out", "whole"],
             "postprocess, nonnegative": ["out", "--nonnegative", "--out", "nonnegative"],
             "combine": ["out", "second", "--out", "both"],
+            "publish": ["out", "--out", "export"],
         },
     )
 
@@ -119,6 +146,7 @@ def growth_in_areas() -> list[Row]:
         (10**4, 10**5, 10**6),
         make,
         {
+            "schema": ["codebook.csv", "--areas", "areas.csv"],
             "plan": [
                 *("codebook.csv", "--areas", "areas.csv", "--out", "plan.json"),
                 *("--up-to", "2", "--detail", "same", "--rho", "1"),
@@ -187,4 +215,10 @@ def _write_records(folder: Path, sizes: Mapping[str, int], n_records: int) -> No
     parquet.write_table(pa.table(columns), folder / "records.parquet")
 
 
-CASES = (growth_in_tables, growth_in_records, growth_in_cells, growth_in_areas)
+CASES = (
+    growth_in_tables,
+    growth_in_fewer_tables,
+    growth_in_records,
+    growth_in_cells,
+    growth_in_areas,
+)

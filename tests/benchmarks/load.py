@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from math import log10
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from websockets.typing import Origin, Subprotocol
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.serving.accounts import BROWSER_COOKIE, account_of_browser
-from tests.benchmarks.app import adult, server_seconds, settle
+from tests.benchmarks.app import adult, empty_rerun, server_seconds, settle
 from tests.benchmarks.measure import Row, descendants_gigabytes
 from tests.support.planning_server import free_port, planning_server
 
@@ -204,15 +205,26 @@ def load() -> list[Row]:
         settle()  # else what the server still plans in the background would be in the steps
         own = [step(members[0]) for _ in range(5)]
         before = server_seconds()
+        at_once(members[: SESSIONS // 10], step)
+        of_few = server_seconds() - before
+        before = server_seconds()
         burst = at_once(members, step)
         worked = server_seconds() - before
         spread = steady(members, step)
         bytes_a_step = max(member.n_bytes for member in members)
         gigabytes = descendants_gigabytes()
+    floor = SESSIONS * empty_rerun()
     what = f"{SESSIONS} sessions, Adult up to 3-way"
     return [
         (f"{what}: slider, one alone, s", min(own), "<=", 0.12),
         ("  processor time of the server for one step of each, s", worked, "<=", 2.5),
+        ("  times as many reruns of an empty script", worked / floor, "<=", 4),
+        (
+            "  exponent of this time from a tenth of the sessions on",
+            log10(worked / of_few),
+            "<=",
+            1.1,
+        ),
         *_rows("slider, all within a second", burst),
         *_rows(f"slider, each every {PAUSE:g} s", spread),
         ("  payload of a step, MB", bytes_a_step / 1e6, "<=", 0.5),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -142,7 +143,7 @@ def running_spark(
     for_tests: bool = True,
     n_tries: int = 1,
     n_executors: int = 0,
-) -> Iterator[object]:
+) -> Iterator[Any]:
     """A session in this process.
 
     for_tests: with settings that are fast for a few records alone. n_tries: of each part of a job.
