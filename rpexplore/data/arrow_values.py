@@ -4,12 +4,13 @@
 # pyright: reportAttributeAccessIssue=false
 
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow.parquet import FileMetaData
 
 from rpexplore.errors import DataError
 
@@ -139,6 +140,18 @@ def as_written(field: pa.Field, metadata: Mapping[bytes, bytes] | None) -> pa.Fi
         if pa.types.is_dictionary(written.type):
             return written
     return field
+
+
+def with_dictionary(names: Sequence[str], about: FileMetaData) -> list[str]:
+    """Columns of a Parquet file that can be read by their distinct values.
+
+    pyarrow makes no dictionaries of texts that are stored by what they share with the one before.
+    The first group of records tells: whoever writes a file stores all of them alike.
+    """
+    places = range(about.num_columns) if about.num_row_groups else ()
+    chunks = (about.row_group(0).column(place) for place in places)
+    shared = {one.path_in_schema for one in chunks if "DELTA_BYTE_ARRAY" in one.encodings}
+    return [name for name in names if name not in shared]
 
 
 def as_text(column: pa.Array) -> pa.Array:

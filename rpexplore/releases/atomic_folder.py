@@ -259,8 +259,8 @@ def check_room(needed: float, output: Path) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise ReleaseError(
-            f"The release needs about {data_size(needed)}, and the disk of {str(folder)!r} has "
-            f"{data_size(free)} free; release fewer tables, or choose another disk."
+            f"What goes into {str(output)!r} needs about {data_size(needed)}, and the disk of "
+            f"{str(folder)!r} has {data_size(free)} free; make room, or choose another disk."
         )
 
 

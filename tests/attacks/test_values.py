@@ -407,6 +407,15 @@ def test_a_codebook_that_counts_a_text_as_another_value_is_no_codebook_of_a_rele
     assert not difference_of_cells(days[0], days[2]) + difference_of_cells(days[2], days[3])
 
 
+def test_texts_of_parquet_stored_by_what_they_share(tmp_path):
+    table = pa.table({"sex": ["f", "m", None, "f"]})
+    options = {"use_dictionary": False, "column_encoding": {"sex": "DELTA_BYTE_ARRAY"}}
+    pq.write_table(table, tmp_path / "records.parquet", **options)
+    source = FileSource(tmp_path / "records.parquet")
+    counts = source.count(BOTH, [(0,)], missing_values={"sex": "m"})
+    assert counts.counts((0,)).tolist() == [2, 2]
+
+
 @pytest.mark.parametrize("options", [{}, {"write_page_index": True, "row_group_size": 2}])
 def test_parquet_files_one_behind_the_other(tmp_path, options):
     """The directory of the last one leads into the records of the first one."""

@@ -251,11 +251,12 @@ class SQLiteSession(ADBCSession):
         if not ends:
             return
         found = self._read(f"SELECT {', '.join(ends)} FROM {self._table(name)}")
-        types = [column[0].as_py() for column in found.columns]
-        for column, low, high in zip(columns, types[::2], types[1::2], strict=True):
+        ends = [column[0].as_py() for column in found.columns]
+        for column, low, high in zip(columns, ends[::2], ends[1::2], strict=True):
             if low != high or low == "blob":
+                types = f"type {low}" if low == high else f"types {low} and {high}"
                 raise DataError(
-                    f"The column {column!r} holds values of the types {low} and {high}, and can "
+                    f"The column {column!r} holds values of the {types}, and can "
                     "have one, text, integer or real; convert them, in a view say (CAST)."
                 )
 

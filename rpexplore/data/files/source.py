@@ -21,7 +21,7 @@ import pyarrow.parquet
 from rpexplore.common.file_kinds import PACKAGES, PARQUET, DictionaryVariable
 from rpexplore.common.files import UTF8, file_identities, known_encoding, listed_path, machine_names
 from rpexplore.common.text import text_of_path, time_of_change
-from rpexplore.data.arrow_values import as_stored, as_written, refuse_odd_kind
+from rpexplore.data.arrow_values import as_stored, as_written, refuse_odd_kind, with_dictionary
 from rpexplore.data.coding import Declared
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.files.csv_batches import (
@@ -639,7 +639,7 @@ def _parquet_batches(
     rows = min(max(_BATCH_VALUES // max(len(names), 1), _LEAST_ROWS), _MOST_ROWS)
     # Old times of 96 bits hold more years than nanoseconds do, as which they would be read.
     with pyarrow.parquet.ParquetFile(
-        path, read_dictionary=names, coerce_int96_timestamp_unit="us"
+        path, read_dictionary=with_dictionary(names, about), coerce_int96_timestamp_unit="us"
     ) as file:
         _refuse_joined(path, name, file.metadata)
         done = 0
