@@ -366,8 +366,11 @@ def find_spreads(
     numbers, counts = _descended(above, 0, np.array([0]), above.of_top(), level)
     pooled = dict(above.curves)
     first = 1 if parts.level else 0
-    some = np.unique(np.linspace(first, len(parts.areas) - 1, _PARTS).astype(int))
-    for part in some.tolist() if level < last else ():
+    some = np.unique(np.linspace(first, len(parts.areas) - 1, _PARTS).astype(int)).tolist()
+    others = [part for part in range(first, len(parts.areas)) if part not in some]
+    for part in [*some, *others] if level < last else ():
+        if part not in some and pooled.keys() >= {*range(1, last + 1)}:
+            break  # of no level more is needed, where no part of some has areas
         within = parts.areas[part].slices[0]
         own = (numbers >= within.start) & (numbers < within.stop)
         if not np.any(own):
@@ -377,7 +380,10 @@ def find_spreads(
         _descended(here, level, numbers[own], counts[own], last)
         for below, curves in here.curves.items():
             pooled[below] = pooled.get(below, 0.0) + curves
-    return {own: spreads_of(curves) for own, curves in pooled.items()}
+    found = {own: spreads_of(curves) for own, curves in pooled.items()}
+    for below in range(1, last + 1):  # the same for all subtrees, wherever they are estimated
+        found.setdefault(below, found.get(below - 1, np.ones(len(SIZES) + 1)))
+    return found
 
 
 def _descended(
