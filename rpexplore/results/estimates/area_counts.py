@@ -46,7 +46,14 @@ from rpexplore.releases.manifest import file_entry, now, read_manifest, save_man
 from rpexplore.releases.table_cells import write_rows
 from rpexplore.results.estimates.area_cells import AreaCells, PartCells, cells_of, exact_numbers
 from rpexplore.results.estimates.area_guesses import BestGuesses, find_spreads, tables_with_errors
-from rpexplore.results.estimates.area_subtrees import Found, Subtrees, by_level, here, in_cluster
+from rpexplore.results.estimates.area_subtrees import (
+    Found,
+    Subtrees,
+    by_level,
+    check_cluster,
+    here,
+    in_cluster,
+)
 from rpexplore.results.estimates.whole_areas import UNKNOWN, WholeCounts, known_totals
 from rpexplore.results.measurement_source import SPENT, facts_of_sources, guarantee, sources_of
 from rpexplore.results.processed_tables import (
@@ -234,6 +241,8 @@ def _write(
     check_new(output)
     cells = cells_of(plan)
     parts, answers = in_areas.parts, in_areas.answers_in_areas
+    if cluster is not None:
+        check_cluster(cluster, answers)
     numbers, exact = _totals_by_number(tree, given), exact_numbers(plan, answers)
     for area in sorted(numbers.keys() & exact.keys()):
         if numbers[area] != exact[area]:

@@ -116,24 +116,8 @@ def here(subtrees: Subtrees) -> Generator[tuple[int, Found], None, None]:
         yield part, subtrees(part)
 
 
-def in_cluster(
-    subtrees: Subtrees, cluster: Connection, on_progress: Callable[[int], None]
-) -> Generator[tuple[int, Found], None, None]:
-    """The counts of each subtree, a task each, in any order, with the number of the part.
-
-    Workers read what was measured in the folder of the release.
-
-    Args:
-        subtrees: Of best guesses.
-        cluster: Spark.
-        on_progress: Told how many are done, now and then.
-
-    Raises:
-        ReleaseError: If the connection leads to no cluster, if the release is a combined one, or
-            if workers do not have its files.
-        DataError: For what Spark refuses.
-    """
-    answers = subtrees.answers
+def check_cluster(cluster: Connection, answers: AreaAnswers) -> None:
+    """Raise `ReleaseError` if a connection leads to no cluster, or for a combined release."""
     if cluster.engine != "spark":
         raise ReleaseError(
             f"The connection {cluster.name!r} is to {cluster.engine}, and best guesses are "
@@ -143,6 +127,26 @@ def in_cluster(
         raise ReleaseError(
             "Best guesses of combined releases are computed here, not in Spark; name no connection."
         )
+
+
+def in_cluster(
+    subtrees: Subtrees, cluster: Connection, on_progress: Callable[[int], None]
+) -> Generator[tuple[int, Found], None, None]:
+    """The counts of each subtree, a task each, in any order, with the number of the part.
+
+    Workers read what was measured in the folder of the release.
+
+    Args:
+        subtrees: Of best guesses, of a release that `check_cluster` takes.
+        cluster: Spark, likewise.
+        on_progress: Told how many are done, now and then.
+
+    Raises:
+        ReleaseError: If workers do not have the files of the release.
+        DataError: For what Spark refuses.
+    """
+    answers = subtrees.answers
+    assert isinstance(answers, ReleasedAnswers)
     sent = replace(subtrees, answers=answers.for_workers())
     numbers, n_done = subtrees.numbers, 0
 

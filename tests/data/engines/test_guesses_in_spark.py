@@ -12,14 +12,16 @@ import rpexplore as rp
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.spark_tasks import arrays_of, rows_of
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.areas.area_sums import AreaName
 from rpexplore.releases import area_parts
+from rpexplore.releases.area_release import TablesInAreas
 from tests.releases.area_plans import PLANS, RECORDS
 
 CLUSTER = Connection("CLUSTER", "spark://")
 
 
 def released(folder, name="the same"):
-    ledger = folder.with_suffix(".sqlite")
+    ledger = folder.parent / "ledger.sqlite"
     done = rp.release(PLANS[name], pd.DataFrame(RECORDS), folder, name="people", ledger=ledger)
     return done.part("areas")
 
@@ -61,7 +63,7 @@ def test_best_guesses_from_spark_are_those_made_here(
         monkeypatch.setattr(area_parts, "PART_NUMBERS", part_numbers)
     release = released(tmp_path / "release", name)
     assert (len(release.parts.areas) > 2) == bool(part_numbers)
-    totals = {0: 300}
+    totals: dict[AreaName, int] = {0: 300}
     rp.area_guesses(release, tmp_path / "here", totals=totals)
     rp.area_guesses(release, tmp_path / "there", totals=totals, cluster=CLUSTER)
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
@@ -77,10 +79,14 @@ def test_workers_that_do_not_have_the_release_are_told_apart(spark, tmp_path, mo
     assert not (tmp_path / "there").exists()
 
 
-def test_another_engine_is_refused_before_anything_is_written(tmp_path):
+def test_another_engine_and_combined_releases_are_refused_before_anything_is_written(tmp_path):
     release = released(tmp_path / "release")
+    file = Connection("FILE", "duckdb:///any.duckdb")
     with pytest.raises(ReleaseError, match="is to duckdb, and best guesses are computed in Spark"):
-        rp.area_guesses(
-            release, tmp_path / "there", cluster=Connection("FILE", "duckdb:///any.duckdb")
-        )
+        rp.area_guesses(release, tmp_path / "there", cluster=file)
+    other = released(tmp_path / "other", "less further down")
+    combined = rp.combine(release, other).part("areas")
+    assert isinstance(combined, TablesInAreas)
+    with pytest.raises(ReleaseError, match="of combined releases are computed here"):
+        rp.area_guesses(combined, tmp_path / "there", cluster=CLUSTER)
     assert not (tmp_path / "there").exists()
