@@ -396,6 +396,8 @@ def _descended(
     tree = guesses.tree
     for below in range(level + 1, last + 1):
         divided = np.flatnonzero(tree.n_parts[areas])
+        if not len(divided):
+            return areas[:0], counts[:0]
         places = np.linspace(0, len(divided) - 1, min(len(divided), _FAMILIES)).astype(int)
         chosen = divided[places]
         margins = guesses.cells.margins(counts[chosen], below - 1)
@@ -404,8 +406,6 @@ def _descended(
             slice(int(start), int(start + count))
             for start, count in zip(firsts, n_parts, strict=True)
         ]
-        if not ranges:
-            return areas[:0], counts[:0]
         answers = np.concatenate([guesses.answers(below, own) for own in ranges])
         areas = np.concatenate([np.arange(own.start, own.stop) for own in ranges])
         counts, _ = guesses.counts_of_parts(
