@@ -101,6 +101,7 @@ def postprocess(
     in_areas: area_options.InAreas = False,
     best_guesses: area_options.BestGuesses = False,
     known_totals: area_options.KnownTotals = None,
+    database: area_options.Cluster = None,
     escape_formulas: options.EscapeFormulas = False,
     file_per_table: options.FilePerTable = False,
     as_json: options.AsJson = False,
@@ -138,6 +139,8 @@ def postprocess(
         )
     if round_to is not None and round_to < 2:
         raise RpexploreError(f"--round-to must be 2 or more, got {round_to}; --round is for 1.")
+    if database is not None and not best_guesses:
+        raise RpexploreError("--database NAME goes with --best-guesses; leave it out.")
     check_new(out)
     parts = parts_in(release)
     if in_areas or best_guesses or ("areas" in parts and "tables" not in parts):
@@ -149,6 +152,7 @@ def postprocess(
             best_guesses=best_guesses,
             nonnegative=nonnegative,
             base=round_to or (1 if round_ else None),
+            database=database,
             others={
                 "--smooth": smooth,
                 "--gap": gap,
@@ -298,15 +302,17 @@ def write_whole_counts(
     best_guesses: bool,
     nonnegative: bool,
     base: int | None,
+    database: str | None,
     others: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Write whole counts, or best guesses, of a release of areas: what there is for it.
 
     option: that asks for it. base: whose multiples counts are; None where nothing asks for whole
-    numbers. others: further options -> what they were given as, all of which are
-    refused
+    numbers. database: the name of a connection to a cluster that makes best guesses. others:
+    further options -> what they were given as, all of which are refused
     """
+    from rpexplore.data.engines.connections import connection_named
     from rpexplore.domain.named_areas import totals_of_areas
     from rpexplore.releases.finished_release import parts_beside
     from rpexplore.results.estimates.area_counts import area_guesses, whole_area_counts
@@ -328,13 +334,16 @@ def write_whole_counts(
             "Best guesses have errors by a model of single counts, so they are not rounded to "
             f"multiples of {base}; give --nonnegative --round-to {base} without --best-guesses."
         )
+    cluster = None if database is None else connection_named(database)
     with progress("Reading the release") as on_progress:
         release = load_areas(folder, option)
         known: dict[AreaName, int] = {}
         if totals is not None:
             known |= totals_of_areas(release.tree, totals)
         if best_guesses:
-            counts = area_guesses(release, out, totals=known, on_progress=on_progress)
+            counts = area_guesses(
+                release, out, totals=known, cluster=cluster, on_progress=on_progress
+            )
         else:
             counts = whole_area_counts(
                 release, out, totals=known, base=base or 1, on_progress=on_progress

@@ -176,6 +176,15 @@ BestGuesses = Annotated[
         "as far as what was measured is noise, with model-based errors.",
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    Option(
+        "--database",
+        metavar="NAME",
+        help="With --best-guesses: the name of a connection to Spark, as of release. Its workers, "
+        "which must find RELEASE at the same path, estimate a subtree of areas each.",
+    ),
+]
 KnownTotals = Annotated[
     Path | None,
     Option(

@@ -239,7 +239,7 @@ def guesses_text(errors: "pd.DataFrame | None") -> str:
         "Best guesses for areas, made after the run (postprocess --best-guesses): errors to expect "
         "in an area of median size and noise, were the lowest areas equally large, if areas differ "
         "by chance alone (alike), and if the shares of their cells also vary by half (differ); and "
-        "the share of records in good cells.\n\n"
+        "the share of records in good cells, of areas of all sizes.\n\n"
         f"{text_table(columns)}"
     )
 

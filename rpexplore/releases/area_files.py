@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from rpexplore.domain.result_schema import EMPTY_NOTE, MEANS, NOTE, RELEASED, Co
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.areas.tree_passes import stated_errors
 from rpexplore.planning.mechanism.reconstruction import impossible_answers, query_matrices
-from rpexplore.releases.area_measurement import PartAnswers
+from rpexplore.releases.area_measurement import AreaAnswers, PartAnswers
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.items import Item
 from rpexplore.releases.manifest import CheckedFolder
@@ -411,6 +411,42 @@ def _among(texts: pa.Array, areas: np.ndarray) -> tuple[np.ndarray, pa.Array]:
     first, last = int(areas.min()), int(areas.max())
     encoded = texts.slice(first, last + 1 - first).dictionary_encode()
     return encoded.indices.to_numpy()[areas - first].astype(np.int32), encoded.dictionary
+
+
+# ---- What was measured in areas, as files have it.
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedAnswers(AreaAnswers):
+    """The answers of a finished release; folder: of its areas."""
+
+    folder: CheckedFolder
+    _kept: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def numbers(self, part: int, profile: int) -> np.ndarray:
+        """From the file of the part's residuals, of which the last is kept."""
+        if part not in self._kept:
+            self._kept.clear()
+            rows = pyarrow.parquet.read_table(
+                self.folder / residual_file(part), columns=["measured"]
+            )
+            self._kept[part] = rows["measured"].to_numpy()
+        first = self.parts.bounds(part, 0)[0]
+        start, stop = (place - first for place in self.parts.bounds(part, profile))
+        return self._kept[part][start:stop]
+
+    def for_workers(self) -> "ReleasedAnswers":
+        """The same, as it is sent: it knows the highest areas, and reads the rest where it is."""
+        files = [
+            entry
+            for entry in self.folder.manifest["files"]
+            if f"/{_RESIDUALS}/" in f"/{entry['path']}"
+        ]
+        home = self.folder.home.resolve()
+        folder = CheckedFolder(home, {"files": files}, self.folder.within)
+        found = ReleasedAnswers(self.parts, folder)
+        vars(found)["_above"] = self._above
+        return found
 
 
 # ---- Rows of the tables of areas: where those of some areas lie, so that no others are read.

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Collection, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_sums import area_number
 from rpexplore.planning.mechanism.reconstruction import query_attributes
 from rpexplore.releases.area_files import (
+    ReleasedAnswers,
     area_files,
     empty_file,
     folders_of,
@@ -50,7 +51,7 @@ from rpexplore.releases.area_measurement import (
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
 from rpexplore.releases.items import Item, PartReader
-from rpexplore.releases.manifest import CheckedFolder, TableFiles, WrittenFiles, file_entry
+from rpexplore.releases.manifest import TableFiles, WrittenFiles, file_entry
 from rpexplore.releases.means import clamping_of
 from rpexplore.releases.measurement import Part, check_ranges
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
@@ -207,32 +208,12 @@ class AreaRelease(TablesInAreas, PartRelease[AreaPlan]):
     kind = "areas"
 
     @cached_property
-    def answers_in_areas(self) -> "ReleasedAnswers":
+    def answers_in_areas(self) -> ReleasedAnswers:
         return ReleasedAnswers(self.parts, self.checked)
 
     @classmethod
     def files_of(cls, plan: AreaPlan, listed: Collection[str]) -> TableFiles:
         return area_files(AreaParts(plan))
-
-
-@dataclass(frozen=True, eq=False)
-class ReleasedAnswers(AreaAnswers):
-    """The answers of a finished release; folder: of its areas."""
-
-    folder: CheckedFolder
-    _kept: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
-
-    def numbers(self, part: int, profile: int) -> np.ndarray:
-        """From the file of the part's residuals, of which the last is kept."""
-        if part not in self._kept:
-            self._kept.clear()
-            rows = pyarrow.parquet.read_table(
-                self.folder / residual_file(part), columns=["measured"]
-            )
-            self._kept[part] = rows["measured"].to_numpy()
-        first = self.parts.bounds(part, 0)[0]
-        start, stop = (place - first for place in self.parts.bounds(part, profile))
-        return self._kept[part][start:stop]
 
 
 @dataclass(frozen=True)

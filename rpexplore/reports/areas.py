@@ -301,8 +301,9 @@ def _best_guesses(given: Given) -> list[Section]:
                 "up, each area drawn towards the area around it as far as its measurements are "
                 "noise. How much they gain depends on how much areas differ, which nobody knows "
                 "before: the errors are those of an area of median size and noise if areas differ "
-                "by chance alone, and if the shares of their cells also vary by half. They hold if "
-                "the model does; records are taken to be spread evenly over the leaves.",
+                "by chance alone, and if the shares of their cells also vary by half; records in "
+                "good cells are those of areas of all sizes. They hold if the model does; records "
+                "are taken to be spread evenly over the leaves.",
             ),
             (Numbers(given.guesses, GUESS_COLUMNS, "Expected errors of best guesses by level"),),
         )

@@ -185,6 +185,10 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
 @pytest.mark.nightly
 def test_best_guesses_and_records_of_areas_are_made(released):
     facts = released.json("postprocess", "out", "--best-guesses", "--out", "guesses")
+    elsewhere = ("postprocess", "out", "--out", "more", "--database", "CLUSTER")
+    assert "--database NAME goes with --best-guesses" in released.refused(*elsewhere)
+    refused = released.refused(*elsewhere, "--best-guesses")
+    assert "There is no connection 'CLUSTER'" in refused
     assert facts["table_count"] == 6
     guesses = AreaCounts.load("guesses")
     assert "model_error" in guesses.table("state", "sex")

@@ -24,7 +24,7 @@ import numpy as np
 from rpexplore.common.processes import Progress
 from rpexplore.data.areas import AreaShares, Work
 from rpexplore.data.coding import code_type, refuse_zone
-from rpexplore.data.engines import spark_areas
+from rpexplore.data.engines import spark_areas, spark_tasks
 from rpexplore.data.engines import spark_worker as worker
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.packing import Layout, UnlistedError
@@ -43,7 +43,10 @@ from rpexplore.errors import DataError
 
 _CHUNKS_AT_ONCE = 8  # of counts, that one task adds
 # Rooms of this package that workers have.
-_ROOMS = ("common", "data", "domain", "planning", "privacy", "releases", "workload")
+_ROOMS = (
+    *("common", "data", "domain", "estimation", "planning", "privacy", "releases", "results"),
+    "workload",
+)
 _PLAIN = (
     *("string", "char", "varchar", "boolean", "decimal", "float", "double"),
     *("date", "timestamp", "timestamp_ntz"),
@@ -123,6 +126,24 @@ class ClusterSession(Session):
         with closing(rows):
             yield from spark_areas.taken(rows, tasks, check)
 
+    def computed(
+        self, compute: spark_tasks.Compute, n_tasks: int, on_progress: Progress
+    ) -> Generator[tuple[int, list[np.ndarray]], None, None]:
+        """What a function makes of each number below `n_tasks`, a task each, in any order.
+
+        It needs no records, and makes the same whenever a task is tried again.
+        """
+        with engine_errors(self.connection):
+            send_package(self.backend)
+            made = computed_frame(self.backend, compute, n_tasks)
+        rows = self.pieces(
+            lambda: (row.asDict() for row in made.toLocalIterator(prefetchPartitions=True)),
+            "",
+            on_progress,
+        )
+        with closing(rows):
+            yield from spark_tasks.arrays_of(rows)
+
     def _frame(self, name: str) -> Any:
         return self.backend.table(".".join(quoted(part) for part in parts_of(name) if part))
 
@@ -154,6 +175,19 @@ def made_frame(spark: Any, records: Any, tasks: spark_areas.Tasks) -> Any:
     by_share = rows.repartition(len(tasks.keys), spark_areas.SHARE)
     by_share = by_share.sortWithinPartitions(spark_areas.SHARE)
     return by_share.mapInArrow(tasks.made, spark_areas.COLUMNS)
+
+
+def computed_frame(spark: Any, compute: spark_tasks.Compute, n_tasks: int) -> Any:
+    """What `compute` makes of each number: a partition each, then one exchange.
+
+    Partitions are fetched one after another. Behind an exchange all have been computed by then,
+    as many side by side as there are processors; without one, each would be when it is fetched.
+    """
+    numbers = spark.range(0, n_tasks, 1, n_tasks)
+    made = numbers.mapInArrow(
+        lambda batches: spark_tasks.rows_of(batches, compute), spark_tasks.COLUMNS
+    )
+    return made.repartition(n_tasks, "number").sortWithinPartitions("number", "place", "piece")
 
 
 def coded_frame(frame: Any, request: Request, unlisted: Collection[int]) -> tuple[Any, Layout]:

@@ -13,6 +13,7 @@ README.md       how to read all this
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +27,7 @@ import pyarrow.parquet
 from rpexplore.common.numbers import shown_value
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.common.template_text import text_from_template
+from rpexplore.data.engines.connections import Connection
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.result_schema import AREA_MODEL_ERROR, PROCESSED_VALUE, Column, frame_of
 from rpexplore.errors import ReleaseError
@@ -44,6 +46,14 @@ from rpexplore.releases.manifest import file_entry, now, read_manifest, save_man
 from rpexplore.releases.table_cells import write_rows
 from rpexplore.results.estimates.area_cells import AreaCells, PartCells, cells_of, exact_numbers
 from rpexplore.results.estimates.area_guesses import BestGuesses, find_spreads, tables_with_errors
+from rpexplore.results.estimates.area_subtrees import (
+    Found,
+    Subtrees,
+    by_level,
+    check_cluster,
+    here,
+    in_cluster,
+)
 from rpexplore.results.estimates.whole_areas import UNKNOWN, WholeCounts, known_totals
 from rpexplore.results.measurement_source import SPENT, facts_of_sources, guarantee, sources_of
 from rpexplore.results.processed_tables import (
@@ -182,6 +192,7 @@ def area_guesses(
     output: str | Path,
     *,
     totals: Mapping[AreaName, int] | None = None,
+    cluster: Connection | None = None,
     on_progress: Progress = no_progress,
 ) -> AreaCounts:
     """Best guesses for areas: whole counts by a hierarchical model, with errors. Biased.
@@ -194,15 +205,18 @@ def area_guesses(
         release: Of tables in areas.
         output: The folder to write, which must not exist yet.
         totals: As of `whole_area_counts`. **They are not protected.**
+        cluster: Spark, whose workers find the release where it is here: each subtree is estimated
+            in a task, with the same counts. None: one after another here.
 
     Returns:
         The counts that were written.
 
     Raises:
-        ReleaseError: As of `whole_area_counts`.
-        DomainError: For the codes of no area.
+        ReleaseError: As of `whole_area_counts`; of a cluster, if it is none, if its workers do not
+            have the release, or if this is a combined one.
+        DomainError: For the codes of no area; for what Spark refuses.
     """
-    return _write(release, output, totals or {}, on_progress, as_guesses=True)
+    return _write(release, output, totals or {}, on_progress, as_guesses=True, cluster=cluster)
 
 
 def _write(
@@ -213,6 +227,7 @@ def _write(
     *,
     as_guesses: bool,
     base: int = 1,
+    cluster: Connection | None = None,
 ) -> AreaCounts:
     """Whole counts, or best guesses, in a new folder."""
     if isinstance(base, bool) or not isinstance(base, int) or base < 1:
@@ -226,6 +241,8 @@ def _write(
     check_new(output)
     cells = cells_of(plan)
     parts, answers = in_areas.parts, in_areas.answers_in_areas
+    if cluster is not None:
+        check_cluster(cluster, answers)
     numbers, exact = _totals_by_number(tree, given), exact_numbers(plan, answers)
     for area in sorted(numbers.keys() & exact.keys()):
         if numbers[area] != exact[area]:
@@ -262,23 +279,21 @@ def _write(
         writer = _Writer(in_areas, cells, label, folder, base)
         above = counts_of(PartCells(cells, answers.of_top, 0))
         errors = above.top_errors if isinstance(above, BestGuesses) else None
-        top = _by_level(above, 0, slice(0, 1), above.of_top(), errors, min(parts.level, last))
-        entries = writer.part(0, top, above) if parts.level else []
-        first_of_level = int(tree.starts[parts.level])
-        for part, areas in enumerate(parts.areas):
-            on_progress(
-                "Making best guesses" if as_guesses else "Making whole counts",
-                part / len(parts.areas),
-            )
-            if part == 0 and parts.level:
-                continue
-            some = areas.slices[0]
-            rows = slice(some.start - first_of_level, some.stop - first_of_level)
-            counts, errors = top[parts.level]
-            within = counts_of(PartCells(cells, answers.of_part(part), parts.level))
-            own_errors = None if errors is None else errors[rows]
-            found = _by_level(within, parts.level, some, counts[rows], own_errors, last)
-            entries += writer.part(part, found, within)
+        top = by_level(above, 0, slice(0, 1), above.of_top(), errors, min(parts.level, last))
+        written = {0: writer.part(0, top, above)} if parts.level else {}
+        subtrees = Subtrees(above, answers, *top[parts.level], base)
+
+        def progress(n_done: int) -> None:
+            step = "Making best guesses" if as_guesses else "Making whole counts"
+            on_progress(step, n_done / len(subtrees.numbers))
+
+        progress(0)
+        found = here(subtrees) if cluster is None else in_cluster(subtrees, cluster, progress)
+        with closing(found):
+            for n_done, (part, of_part) in enumerate(found, start=1):
+                written[part] = writer.part(part, of_part, above)
+                progress(n_done)
+        entries = [entry for part in sorted(written) for entry in written[part]]
         entries += writer.empty()
         text = text_from_template(
             "rpexplore.results",
@@ -322,29 +337,6 @@ def _in_units(tree: AreaTree, totals: np.ndarray, base: int, *, keeps_exact: boo
     return np.where(totals == UNKNOWN, UNKNOWN, totals // base)
 
 
-def _by_level(
-    whole: WholeCounts,
-    level: int,
-    areas: slice,
-    counts: np.ndarray,
-    errors: np.ndarray | None,
-    last: int,
-) -> dict[int, tuple[np.ndarray, np.ndarray | None]]:
-    """The counts of some areas of a level, and of all within them down to another, by level.
-
-    With squared errors, where these are estimated.
-    """
-    pieces: dict[int, list[tuple[np.ndarray, np.ndarray | None]]] = {}
-    for at, _, found, squared in whole.downwards(level, areas, counts, last, errors):
-        pieces.setdefault(at, []).append((found.astype(np.int32), squared))
-    joined = {}
-    for at, found in pieces.items():
-        squares = [own for _, own in found if own is not None]
-        all_counts = np.concatenate([own for own, _ in found])
-        joined[at] = all_counts, np.concatenate(squares) if squares else None
-    return joined
-
-
 @dataclass(frozen=True, eq=False)
 class _Writer:
     """Writes the tables of parts to a folder, and says what the manifest says of their files."""
@@ -355,12 +347,7 @@ class _Writer:
     folder: Path
     base: int = 1
 
-    def part(
-        self,
-        part: int,
-        found: Mapping[int, tuple[np.ndarray, np.ndarray | None]],
-        whole: WholeCounts,
-    ) -> list[dict[str, Any]]:
+    def part(self, part: int, found: Found, whole: WholeCounts) -> list[dict[str, Any]]:
         """Those of a part, by level: counts, and squared errors of best guesses."""
         plan, parts, entries = self.release.plan, self.release.parts, []
         first, asked = 0 if part == 0 else parts.level, plan.workload.rows

@@ -7,10 +7,12 @@ how areas differ is estimated from what was measured (docs/mathematics.md §15.1
 """
 
 from collections.abc import Mapping
+from functools import cache
 from itertools import compress
 
 import numpy as np
 import pandas as pd
+from scipy.special import betainc, gammainc
 
 from rpexplore.domain.area_tree import AreaRange, AreaTree
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
@@ -23,6 +25,7 @@ from rpexplore.results.estimates.area_guesses import BestGuesses, tables_with_er
 from rpexplore.results.estimates.whole_areas import known_totals
 
 _DIFFERING = 0.5  # CV between areas of the share that a cell has of them
+_PEOPLE = (0.1, 0.3, 0.5, 0.7, 0.9)  # of all live in areas that are smaller than the judged ones
 
 
 def guess_errors_of(
@@ -65,7 +68,8 @@ def guess_errors_by_level(
         Columns: level, size (records of the area); unbiased, alike, differing: errors over the
         cells of the tables asked for there, of unbiased counts and of best guesses where areas
         differ by chance alone, and where their shares have a coefficient of variation of 50 % as
-        well; people_… of the same three: the share of records in good cells, mean over the tables.
+        well; people_… of the same three: the share of records in good cells, mean over the tables
+        of five areas: a tenth, three tenths … of the records lie in smaller ones.
 
     Raises:
         ReleaseError: If no best guesses can be made of the plan's tables.
@@ -92,6 +96,7 @@ def guess_errors_by_level(
     guesses = BestGuesses(tree, cells, _no_answers, known_totals(tree, {}), plan, tables, {}, {})
     noises = [CellNoise.of_plan(plan, cells, level) for level in range(len(cells.attributes))]
 
+    @cache
     def squared(name: str, area: int) -> np.ndarray:
         """Of the cells of an area's tables, given those of the area that it lies in."""
         level, parent = int(tree.level_of[area]), int(tree.parents[area])
@@ -116,6 +121,34 @@ def guess_errors_by_level(
             found[0] = variance[own] * (1 - gain) + gain**2 * above[0]
         return found
 
+    def judged(area: int) -> tuple[dict[str, float], dict[str, float]]:
+        """Mean squared errors over the tables of an area, and shares of records in good cells."""
+        level, group = int(tree.level_of[area]), int(plan.groups.of_area[area])
+        # A table that is asked for on other levels alone has no unbiased counts here.
+        own_tables = plan.workload.workloads[int(plan.workload.kinds[area])]
+        asked = {
+            tuple(i for i in own_tables.attribute_indices(row) if cells.sizes[i] > 1)
+            for row in np.flatnonzero(~own_tables.has_amounts).tolist()
+        }
+        is_judged = [each in asked for each in tables[level]]
+        of_cells = counts(level)[None]
+        of_tables = [cells.margin_on(of_cells, level, each)[0] for each in tables[level]]
+        ends = np.cumsum([len(own) for own in of_tables])[:-1]
+        variances = {
+            "unbiased": [noises[level].table_variances(each, group) for each in tables[level]],
+            **{name: np.split(squared(name, area), ends) for name in spreads},
+        }
+        means, good = {}, {}
+        for name, found in variances.items():
+            pairs = list(compress(zip(of_tables, found, strict=True), is_judged))
+            means[name] = float(np.mean([np.mean(errors) for _, errors in pairs]))
+            shares = [
+                own @ _good_shares(errors, own * sizes[area], cv_limit, name, level)
+                for own, errors in pairs
+            ]
+            good[name] = float(np.mean(shares))
+        return means, good
+
     rows = []
     for level, noise in enumerate(noises):
         areas = tree.level_slice(level)
@@ -124,44 +157,51 @@ def guess_errors_by_level(
         if not len(asked):
             continue
         of_totals = noise.variances[noise.of[()], plan.groups.of_area[asked]]
-        area = int(asked[_median_of(sizes[asked], of_totals)])
-        group, kind = int(plan.groups.of_area[area]), int(plan.workload.kinds[area])
-        # A table that is asked for on other levels alone has no unbiased counts here.
-        own_tables = plan.workload.workloads[kind]
-        judged = {
-            tuple(i for i in own_tables.attribute_indices(row) if cells.sizes[i] > 1)
-            for row in np.flatnonzero(~own_tables.has_amounts).tolist()
-        }
-        is_judged = [each in judged for each in tables[level]]
-        of_cells = counts(level)[None]
-        of_tables = [cells.margin_on(of_cells, level, each)[0] for each in tables[level]]
-        ends = np.cumsum([len(own) for own in of_tables])[:-1]
-        unbiased = [noise.table_variances(each, group) for each in tables[level]]
-        variances = {
-            name: list(compress(found, is_judged))
-            for name, found in (
-                ("unbiased", unbiased),
-                *((name, np.split(squared(name, area), ends)) for name in spreads),
-            )
-        }
-        of_tables = list(compress(of_tables, is_judged))
-        row = {"level": tree.levels[level], "size": sizes[area]}
-        for name, found in variances.items():
-            row[name] = float(np.sqrt(np.mean([np.mean(own) for own in found])))
-            good = [
-                np.sum(own[np.sqrt(errors) <= cv_limit * own * sizes[area]])
-                for own, errors in zip(of_tables, found, strict=True)
-            ]
-            row[f"people_{name}"] = float(np.mean(good))
+        median = int(asked[_area_at(0.5, np.ones(len(asked)), sizes[asked], of_totals)])
+        means, _ = judged(median)
+        row = {"level": tree.levels[level], "size": sizes[median]}
+        row |= {name: float(np.sqrt(mean)) for name, mean in means.items()}
+        # Most people live in areas that are larger than the median.
+        places = [_area_at(share, sizes[asked], sizes[asked], of_totals) for share in _PEOPLE]
+        good = [judged(area)[1] for area in asked[places].tolist()]
+        row |= {f"people_{name}": float(np.mean([own[name] for own in good])) for name in means}
         rows.append(row)
     columns = ["unbiased", *spreads, *(f"people_{name}" for name in ("unbiased", *spreads))]
     return pd.DataFrame(rows, columns=pd.Index(["level", "size", *columns]))
 
 
-def _median_of(sizes: np.ndarray, variances: np.ndarray) -> int:
-    """The row of the median size and, of the rows of this size, of the median variance."""
-    size = sizes[np.argsort(sizes, kind="stable")[len(sizes) // 2]]
-    same = np.flatnonzero(sizes == size)
+def _good_shares(
+    errors: np.ndarray, expected: np.ndarray, cv_limit: float, name: str, level: int
+) -> np.ndarray:
+    """Of the records of each cell the share that lies in cells that are good: float64[n_cells].
+
+    errors: squared; expected: the count of an area that is like all others
+
+    Below the top, counts have the laws that best guesses take for granted: Poisson's, or of areas
+    that differ the negative binomial. Records are where there are more of them: the count of a
+    record's cell is 1 more than a count of the same law, negative binomial with 1 success more.
+    """
+    least = np.ceil(np.sqrt(errors) / cv_limit * (1 - 1e-9))  # from which on a cell is good
+    if level == 0:
+        return (expected >= least).astype(float)
+    others = np.maximum(least - 1, 1)
+    if name == "differing":
+        sizes = 1 / _DIFFERING**2
+        found = betainc(others, sizes + 1, expected / (sizes + expected))
+    else:
+        found = gammainc(others, expected)
+    return np.where(least > 1, found, 1.0)
+
+
+def _area_at(share: float, weights: np.ndarray, sizes: np.ndarray, variances: np.ndarray) -> int:
+    """The row of a size, below which are areas with this share of all weights.
+
+    Of the rows of this size the one of the median variance.
+    """
+    order = np.argsort(sizes, kind="stable")
+    ends = np.cumsum(weights[order])
+    place = min(int(np.searchsorted(ends, share * ends[-1], side="right")), len(order) - 1)
+    same = np.flatnonzero(sizes == sizes[order[place]])
     return int(same[np.argsort(variances[same], kind="stable")[len(same) // 2]])
 
 

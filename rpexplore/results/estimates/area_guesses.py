@@ -366,8 +366,11 @@ def find_spreads(
     numbers, counts = _descended(above, 0, np.array([0]), above.of_top(), level)
     pooled = dict(above.curves)
     first = 1 if parts.level else 0
-    some = np.unique(np.linspace(first, len(parts.areas) - 1, _PARTS).astype(int))
-    for part in some.tolist() if level < last else ():
+    some = np.unique(np.linspace(first, len(parts.areas) - 1, _PARTS).astype(int)).tolist()
+    others = [part for part in range(first, len(parts.areas)) if part not in some]
+    for part in [*some, *others] if level < last else ():
+        if part not in some and pooled.keys() >= {*range(1, last + 1)}:
+            break  # of no level more is needed, where no part of some has areas
         within = parts.areas[part].slices[0]
         own = (numbers >= within.start) & (numbers < within.stop)
         if not np.any(own):
@@ -377,7 +380,10 @@ def find_spreads(
         _descended(here, level, numbers[own], counts[own], last)
         for below, curves in here.curves.items():
             pooled[below] = pooled.get(below, 0.0) + curves
-    return {own: spreads_of(curves) for own, curves in pooled.items()}
+    found = {own: spreads_of(curves) for own, curves in pooled.items()}
+    for below in range(1, last + 1):  # the same for all subtrees, wherever they are estimated
+        found.setdefault(below, found.get(below - 1, np.ones(len(SIZES) + 1)))
+    return found
 
 
 def _descended(
@@ -390,6 +396,8 @@ def _descended(
     tree = guesses.tree
     for below in range(level + 1, last + 1):
         divided = np.flatnonzero(tree.n_parts[areas])
+        if not len(divided):
+            return areas[:0], counts[:0]
         places = np.linspace(0, len(divided) - 1, min(len(divided), _FAMILIES)).astype(int)
         chosen = divided[places]
         margins = guesses.cells.margins(counts[chosen], below - 1)
@@ -398,8 +406,6 @@ def _descended(
             slice(int(start), int(start + count))
             for start, count in zip(firsts, n_parts, strict=True)
         ]
-        if not ranges:
-            return areas[:0], counts[:0]
         answers = np.concatenate([guesses.answers(below, own) for own in ranges])
         areas = np.concatenate([np.arange(own.start, own.stop) for own in ranges])
         counts, _ = guesses.counts_of_parts(

@@ -101,16 +101,22 @@ def test_what_cannot_be_read_is_refused_in_words_of_ours(function, more):
 
 @pytest.mark.by_day(1)
 @pytest.mark.parametrize(
-    "module", ["data.engines.spark_worker", "releases.area_measurement"], ids=["count", "measure"]
+    "module",
+    [
+        "data.engines.spark_worker",
+        "releases.area_measurement",
+        "results.estimates.area_subtrees",
+    ],
+    ids=["count", "measure", "estimate"],
 )
-def test_workers_need_the_sent_files_numpy_pyarrow_and_to_measure_scipy(module):
+def test_workers_need_the_sent_files_numpy_pyarrow_and_scipy_but_to_count(module):
     others = {"scipy", "pandas", "threadpoolctl", "ibis", "pyspark", "streamlit"}
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         f"import rpexplore.{module} as worker\n"
         "assert worker.__file__.startswith(sys.argv[1])\n"
         "loaded = {name.partition('.')[0] for name in sys.modules}\n"
-        f"print(loaded & {others - ({'scipy'} if module.startswith('releases') else set())})\n"
+        f"print(loaded & {others - (set() if module.startswith('data') else {'scipy'})})\n"
     )
     archive = str(spark_session.archive())
     done = subprocess.run(

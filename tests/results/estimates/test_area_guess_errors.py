@@ -3,12 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import rpexplore as rp
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.results.estimates.area_cells import cells_of
 from rpexplore.results.estimates.area_families import SIZES
-from rpexplore.results.estimates.area_guess_errors import _sizes, guess_errors_by_level
+from rpexplore.results.estimates.area_guess_errors import (
+    _good_shares,
+    _sizes,
+    guess_errors_by_level,
+)
 from rpexplore.results.estimates.area_guesses import BestGuesses, tables_with_errors
 from rpexplore.results.estimates.whole_areas import known_totals
 
@@ -119,3 +124,27 @@ def test_areas_have_the_sizes_that_are_stated():
     errors = guess_errors_by_level(PLAN, even, totals=towns).set_index("level")
     assert errors["size"]["block"] in (20, 25)  # the median of ten that are not empty
     assert errors["alike"].between(0, errors["unbiased"] * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("name", ["alike", "differing"])
+def test_records_in_good_cells_are_those_of_counts_with_the_law_of_best_guesses(name):
+    expected, errors = np.array([0.3, 2.0, 8.0, 20.0, 5.0]), np.array([0.3, 0.7, 1.5, 4.2, 0.1])
+    counts = np.arange(2_000)[:, None]
+    law = stats.poisson(expected) if name == "alike" else stats.nbinom(4, 4 / (4 + expected))
+    assert np.all(law.var() >= expected * (1 - 1e-12))
+    in_cells = counts * law.pmf(counts)
+    by_hand = np.sum(in_cells * (errors <= 0.2 * counts), axis=0) / np.sum(in_cells, axis=0)
+    found = _good_shares(errors**2, expected, 0.2, name, level=1)
+    np.testing.assert_allclose(found, by_hand, rtol=1e-9)
+    assert 0 < found.min() < found[-1] == 1
+    assert _good_shares(errors**2, expected, 0.2, name, level=0).tolist() == [0, 0, 1, 0, 1]
+
+
+def test_records_in_good_cells_are_those_of_the_areas_that_most_people_live_in():
+    """Nine blocks in ten are small, and one has nine records in ten."""
+    blocks = np.arange(TREE.starts[2], TREE.starts[2] + 20).tolist()
+    totals = dict.fromkeys(blocks, 8.0) | dict.fromkeys(blocks[::10], 8_000.0)
+    expected = rp.ExpectedCounts.of_total(16_144)
+    errors = guess_errors_by_level(PLAN, expected, totals=totals).set_index("level")
+    assert errors["size"]["block"] == 8
+    assert errors["people_alike"]["block"] == pytest.approx(1)

@@ -4,16 +4,22 @@ from itertools import combinations
 from math import prod
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
+from rpexplore.releases import area_parts
 from rpexplore.results.area_results import AreaResults
-from rpexplore.results.estimates import area_families
+from rpexplore.results.estimates import area_families, area_guesses
 from rpexplore.results.estimates.area_cells import cells_of
 from rpexplore.results.estimates.area_counts import AreaCounts
 from rpexplore.results.estimates.area_families import SIZES, size_classes
-from rpexplore.results.estimates.area_guesses import BestGuesses, tables_with_errors
+from rpexplore.results.estimates.area_guesses import (
+    BestGuesses,
+    find_spreads,
+    tables_with_errors,
+)
 from rpexplore.results.estimates.whole_areas import WholeCounts, known_totals
 from tests.benchmarks.small_areas import errors_of, sample_country
 from tests.releases.area_plans import PLANS, TREE
@@ -266,3 +272,37 @@ def test_guesses_for_the_sample_country_are_nearer_than_whole_counts_and_errors_
     assert max(ratios) <= 1.1
     assert errors.shares_covered.min() >= 0.85
     assert errors.shares_covered.mean() >= 0.93
+
+
+def test_how_areas_differ_is_found_on_levels_that_few_subtrees_have(tmp_path, monkeypatch):
+    """Or each subtree would find it for itself, and for those after it."""
+    monkeypatch.setattr(area_parts, "PART_NUMBERS", 12)
+    monkeypatch.setattr(area_guesses, "_PARTS", 1)
+    rows = [("A", None), *(("B", str(town)) for town in range(3))]
+    tree = rp.AreaTree.from_columns(
+        {"region": [row[0] for row in rows], "town": [row[1] for row in rows]}
+    )
+    domain = rp.Domain.from_sizes({"sex": 2})
+    sexes = rp.Workload.of(domain, [("sex",), ()])
+    asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, sexes))
+    plan = rp.plan(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    records = pd.DataFrame(
+        [(*row, sex) for row in rows for sex in (0, 1) for _ in range(20)],
+        columns=pd.Index(["region", "town", "sex"]),
+    )
+    ledger = tmp_path / "ledger.sqlite"
+    release = rp.release(plan, records, tmp_path / "release", name="people", ledger=ledger)
+    areas = release.part("areas")
+    assert areas is not None
+    assert (areas.parts.level, len(areas.parts.areas)) == (1, 3)
+    cells = cells_of(areas.plan)
+    tables, totals = tables_with_errors(areas.plan, cells), known_totals(tree, {})
+    found = []
+
+    def made_of(own, spreads, curves):
+        found.append(BestGuesses(tree, cells, own, totals, areas.plan, tables, spreads, curves))
+        return found[-1]
+
+    spreads = find_spreads(made_of, areas.parts, areas.answers_in_areas, cells)
+    assert spreads.keys() == {1, 2}
+    assert any(np.any(each.curves.get(2, 0)) for each in found)
