@@ -19,9 +19,9 @@ from rpexplore.planning.baselines.plan_bound import Alike, Axes, TableParts, Val
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.workload.workload import Workload
 
-# Work: cubes of sizes of what is decomposed, added up. 2e9 take about a second.
-_MOST_WORK = 2e10
-_MOST_COORDINATES = 2700  # of one block: what this is enough for
+# Work: cubes of sizes of what is decomposed, added up. 4e9 take about a second.
+_MOST_WORK = 4e10
+_MOST_COORDINATES = 3400  # of one block: what this is enough for
 _MOST_WORK_OF_BLOCKS = 1e9  # of a step, unless nothing is left to be cut
 _WORK_OF_A_PART = 8e4  # of a pair of subsets of a table's attributes, however small its blocks are
 _WORK_OF_VALUES = 3  # times their cube, of an attribute

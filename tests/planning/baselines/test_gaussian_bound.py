@@ -65,6 +65,7 @@ def test_what_is_lost_by_cutting_directions_is_taken_off(joined, monkeypatch):
     queries, of_tables = dense_queries(tables)
     exact = lower_bound((queries / tables.cells[of_tables, None]).T @ queries, 1e-3)
     bound = gaussian_bound(tables, closure, weights)
+    assert bound is not None
     assert exact * [0.8, 0.95, 0.98][joined] < bound < exact * [0.95, 0.99, 0.9995][joined]
 
 
@@ -77,6 +78,7 @@ def test_tables_at_several_levels_have_a_bound():
         of_queries = (weights / tables.cells)[of_tables]
         exact = lower_bound((queries * of_queries[:, None]).T @ queries, 1e-4)
         bound = gaussian_bound(tables, closure, weights)
+        assert bound is not None
         assert 0.99 * exact < bound <= exact * (1 + 1e-4)
 
 
