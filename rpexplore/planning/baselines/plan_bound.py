@@ -50,10 +50,10 @@ def plan_bound(
     weighted = np.flatnonzero(table_weights > 0)
     if np.sum(3.0 ** workload.orders[weighted]) > _MOST_PARTS:
         return None
-    axes = _axes(workload, closure)
+    axes = axes_of(workload, closure)
     if axes is None:
         return None
-    tables = [_Table.of(workload, axes, table, table_weights) for table in weighted.tolist()]
+    tables = [TableParts.of(workload, axes, table, table_weights) for table in weighted.tolist()]
     noise = _Noise(closure, axes, sigma_squared)
     loss = sum(
         table.weight
@@ -70,7 +70,7 @@ def plan_bound(
 
 
 @dataclass(eq=False)
-class _Values:
+class Values:
     """An attribute whose values differ.
 
     decoding  W, float64[n, n]: z, then what is decoded of each residual or block
@@ -147,7 +147,7 @@ class _Values:
 
 
 @dataclass(eq=False)
-class _Alike:
+class Alike:
     """An attribute of n single values, whose weights are even."""
 
     n: int
@@ -183,10 +183,10 @@ class _Weighted:
     cubes: dict[tuple[int, int], np.ndarray]
 
 
-_Axes = Mapping[int, _Values | _Alike]
+Axes = Mapping[int, Values | Alike]
 
 
-def _axes(workload: Workload, closure: Closure) -> _Axes | None:
+def axes_of(workload: Workload, closure: Closure) -> Axes | None:
     """The attributes of the records that tables have, those of one value aside."""
     domain, axes = workload.domain, {}
     trees = {tree.column: tree for tree in closure.trees}
@@ -204,7 +204,7 @@ def _axes(workload: Workload, closure: Closure) -> _Axes | None:
             starts, groups = np.array([0, 1]), {}
         else:
             if domain.sizes[attribute] > 1:
-                axes[column] = _Alike(int(domain.sizes[attribute]), places)
+                axes[column] = Alike(int(domain.sizes[attribute]), places)
             continue
         if len(decoding) > _MOST_VALUES:
             return None
@@ -214,7 +214,7 @@ def _axes(workload: Workload, closure: Closure) -> _Axes | None:
             queries = query_matrix(basis, domain.attributes[one])
             gram = queries.operator.gram / queries.n_rows
             grams[place] = gram[np.ix_(groups[one], groups[one])] if one in groups else gram
-        axes[column] = _Values(decoding, starts, grams)
+        axes[column] = Values(decoding, starts, grams)
     return axes
 
 
@@ -228,7 +228,7 @@ def _values_of_groups(tree: LevelTree, attribute: int) -> np.ndarray:
 
 
 def _of_tree(tree: LevelTree, closure: Closure) -> tuple[np.ndarray, np.ndarray]:
-    """How the groups of the last level are decoded of the total and all blocks, as `_Values`."""
+    """How the groups of the last level are decoded of the total and all blocks, as `Values`."""
     shares = tree.shares(closure.strategies)
     parts = [np.ones((1, 1))]
     for level, (parents, blocks) in enumerate(zip(tree.parents, tree.blocks, strict=True)):
@@ -252,14 +252,16 @@ def _of_tree(tree: LevelTree, closure: Closure) -> tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class TableParts:
     """A table's weight on a query's variance, and its attributes of the records with bases."""
 
     weight: float
     parts: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, workload: Workload, axes: _Axes, table: int, table_weights: np.ndarray) -> "_Table":
+    def of(
+        cls, workload: Workload, axes: Axes, table: int, table_weights: np.ndarray
+    ) -> "TableParts":
         weight, parts = float(table_weights[table]), []
         places = workload.attribute_basis_index[table].tolist()
         for attribute, place in zip(workload.attribute_indices(table), places, strict=False):
@@ -280,7 +282,7 @@ class _Table:
 class _Noise:
     """σ² of the residuals within sets of attributes of the records."""
 
-    def __init__(self, closure: Closure, axes: _Axes, sigma_squared: np.ndarray) -> None:
+    def __init__(self, closure: Closure, axes: Axes, sigma_squared: np.ndarray) -> None:
         part = dict.fromkeys(range(len(closure.sizes)), 1)
         for tree in closure.trees:
             part |= {number: place for place, number in enumerate(tree.numbers, start=1)}
@@ -323,12 +325,12 @@ def _subsets(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:
     return chain.from_iterable(combinations(columns, n) for n in range(len(columns) + 1))
 
 
-def _least_square(axes: _Axes, tables: Sequence[_Table], noise: _Noise) -> float:
+def _least_square(axes: Axes, tables: Sequence[TableParts], noise: _Noise) -> float:
     """tr V Y Λ⁻¹ Y V Y at weights λ of values for which it is nearly the smallest.
 
     For one attribute, the others held, it is Σ h/λ: smallest where λ ∝ √h.
     """
-    own = {column: axis for column, axis in axes.items() if isinstance(axis, _Values)}
+    own = {column: axis for column, axis in axes.items() if isinstance(axis, Values)}
     weights = {column: _as_weights(np.abs(axis.decoding[:, 0])) for column, axis in own.items()}
     found = math.inf
     for _ in range(_MOST_SWEEPS):
@@ -348,8 +350,8 @@ def _as_weights(of_values: np.ndarray) -> np.ndarray:
 
 
 def _squared(
-    axes: _Axes,
-    tables: Sequence[_Table],
+    axes: Axes,
+    tables: Sequence[TableParts],
     noise: _Noise,
     weights: Mapping[int, np.ndarray],
     kept: int,
@@ -362,7 +364,7 @@ def _squared(
     """
     at = {
         column: axis.by_value
-        if column == kept and isinstance(axis, _Values)
+        if column == kept and isinstance(axis, Values)
         else axis.weighted(weights.get(column))
         for column, axis in axes.items()
     }
