@@ -19,7 +19,7 @@ from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import stated_day
 from rpexplore.domain.levels import Level
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
-from rpexplore.domain.values import values_by_name
+from rpexplore.domain.values import selected_values, values_by_name
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.workload.table_text import in_quotes
 
@@ -58,8 +58,9 @@ def values_where(attribute: Attribute, operator: str, value: Value) -> np.ndarra
 def groups_where(attribute: Attribute, level: Level, operator: str, value: Value) -> np.ndarray:
     """Whether each value of the attribute is in a group of a level that compares like this.
 
-    A group is named like a value. Where the groups are ranges of values that have an order, they
-    have it too: `age@five-year >= "65-69"`; a number is compared with the values themselves then.
+    A group is named as the level has it, or by its range of values: "65-69" for "65 to 69". Where
+    the groups are ranges of values that have an order, they have it too: `age@five-year >= 65-69`;
+    a number is compared with the values themselves then.
 
     Args:
         operator: EQUAL, UNEQUAL or one of ORDERED
@@ -73,6 +74,8 @@ def groups_where(attribute: Attribute, level: Level, operator: str, value: Value
     """
     at_level = attribute.at_level(level)
     groups = np.array(at_level.index_of_values)
+    if isinstance(value, str) and value.strip() not in values_by_name(at_level):
+        value = _group_of_values(attribute, level, value)
     are_numbers = isinstance(value, Decimal) and None not in map(_number, level.labels)
     if operator not in ORDERED or are_numbers:
         return values_where(at_level, operator, value)[groups]
@@ -105,6 +108,16 @@ def groups_where(attribute: Attribute, level: Level, operator: str, value: Value
         )
     below = ranks < at[0] if operator in ("<", ">=") else ranks <= at[0]
     return below & (ranks >= 0) if operator in ("<", "<=") else ~below & (ranks >= 0)
+
+
+def _group_of_values(attribute: Attribute, level: Level, text: str) -> str:
+    """The name of the group that holds just the values of a text such as 65-69; else the text."""
+    try:
+        named = set(selected_values(attribute, text))
+    except DomainError:
+        return text
+    group = level.groups[min(named)]
+    return group if named == {i for i, of in enumerate(level.groups) if of == group} else text
 
 
 def value_names(attribute: Attribute) -> list[str]:

@@ -42,6 +42,8 @@ def ages(text):
         ("age@five-year=65-69", (AGES >= 65) & (AGES <= 69)),
         ('age@five-year == "65-69"', (AGES >= 65) & (AGES <= 69)),
         ("`age@five-year` = 85+", AGES >= 85),
+        ("age@five-year = 65–69", (AGES >= 65) & (AGES <= 69)),
+        ('age@five-year > "65 to 69"', AGES >= 70),
         ("age@five-year != 85+", AGES < 85),
         ("age@five-year in (0-4, 85+)", (AGES < 5) | (AGES >= 85)),
         ("age@`five-year` not in (65-69)", (AGES < 65) | (AGES > 69)),
