@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 from unicodedata import normalize
 
+from rpexplore.common.numbers import shown_few
 from rpexplore.common.text import check_direction, check_names, is_text
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.categories import Categories
@@ -150,6 +151,16 @@ class Attribute:
         return self.levels + tuple(
             level for level in levels_of_groups(self) if level.name not in named
         )
+
+    def level(self, name: str) -> Level:
+        """One of `all_levels` by its name; raises `DomainError` for what is none."""
+        levels = {level.name: level for level in self.all_levels}
+        if (level := levels.get(name.strip())) is None:
+            raise DomainError(
+                f"The attribute {self.name!r} has no level {name.strip()!r}; it has "
+                f"{shown_few(list(levels)) or 'none'}."
+            )
+        return level
 
     def at_level(self, level: Level) -> "Attribute":
         """The attribute that tables have at one of its levels: a value for each group."""

@@ -182,6 +182,12 @@ def _indices(attribute: Attribute, text: str) -> Sequence[int] | None:
         return named[text]
     if isinstance(attribute.values, Dates) and RANGE not in text:
         text = f"{text}{RANGE}{text}"
+    elif attribute.of and (band := BAND.fullmatch(text)):  # a group "65 to 69" may be 65-69
+        labels = enumerate(attribute.labels())
+        bands = {of: i for i, label in labels if (of := BAND.fullmatch(label))}
+        groups = [index for of, index in bands.items() if of.groups() == band.groups()]
+        if len(groups) == 1:
+            return groups
     elif not isinstance(attribute.values, Categories):
         band = BAND.fullmatch(text)
         if band and (band[2] or band[3]):

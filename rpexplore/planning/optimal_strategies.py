@@ -30,7 +30,7 @@ from rpexplore.planning.strategies import EXACT, FINE, ROUGH, StrategySearch, us
 from rpexplore.workload.bases import Identity, to_json
 from rpexplore.workload.workload import Workload
 
-_VERSION = 6  # of the search: strategies of another one are not used
+_VERSION = 7  # of the search: strategies of another one are not used
 _STILL = 1e-6  # a sweep that is expected to lower the sum by less (relative) is not made
 _MOST_SWEEPS = 20
 _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the sizes of groups, by which they get shares
@@ -323,7 +323,7 @@ def _find(search: StrategySearch, on_share: Share) -> None:
         now = search.value()
         gain = 1 - now / before
         # Gains fall about geometrically.
-        if sweep > 0 and gain * gain <= _STILL * last:
+        if search.is_alone or (sweep > 0 and gain * gain <= _STILL * last):
             return
         before, last = now, gain
 

@@ -19,6 +19,7 @@ from rpexplore.common.numbers import distinct_rows
 from rpexplore.common.processes import Share, no_share
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import LEAST_MOMENT, measured_attributes
+from rpexplore.planning.solvers.coarser_values import MANY
 from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix, best_reference
 from rpexplore.workload.bases.base import Matrix
 from rpexplore.workload.table_text import query_matrix
@@ -138,7 +139,6 @@ class StrategySearch:
     table_weights: np.ndarray
     keep_references: bool
     measuring: dict[int, StrategySolution] = field(default_factory=dict)
-    covariances: dict[int, np.ndarray] = field(default_factory=dict)  # of the decoded values
     _known_terms: tuple[np.ndarray, np.ndarray] | None = None
 
     def __post_init__(self) -> None:
@@ -271,7 +271,8 @@ class StrategySearch:
                 reference = np.bincount(self.distinct[attribute].kinds, reference)
             if len(gram) == 1:  # all values are one: the total says everything
                 one = np.ones(1)
-                solution = StrategySolution(np.empty((0, 1)), one, one, 0.0, gram)
+                nothing = np.empty((0, 1))
+                solution = StrategySolution(nothing, np.zeros((1, 1)), one, one, 0.0, gram)
             elif reference is not None:
                 solution = best_matrix(
                     gram, reference, **self._exactness(attribute), on_share=on_part
@@ -280,6 +281,9 @@ class StrategySearch:
                 solution = best_matrix(gram, **_OPEN, on_share=on_part)
             elif (key := gram.tobytes()) in uniform:
                 solution = uniform[key]
+            elif self._is_fine(attribute):
+                # The search does not begin there: any that is not far off will do.
+                solution = uniform[key] = StrategySolution.of_single_values(gram)
             elif not self.keep_references:
                 solution = uniform[key] = best_matrix(gram, tolerance=_FIRST, on_share=on_part)
             else:
@@ -311,9 +315,31 @@ class StrategySearch:
             for attribute in alike:
                 del waiting[attribute]
 
+    def _is_fine(self, attribute: int) -> bool:
+        """Whether problems with fewer values point to what is best of this attribute's.
+
+        Own matrices have no order of values, and weights of rows need not go evenly with it.
+        """
+        bases = self.bases_of[attribute]
+        if self.keep_references or attribute in self.open or len(self.grams[bases[0]]) < MANY:
+            return False
+        are_even = all(self.row_weights[basis].strides == (0,) for basis in bases)
+        own = self.workload.attribute_bases
+        return are_even and all(own[basis][1].parameter != "file" for basis in bases)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether a single attribute of very many values, in one basis, is improved.
+
+        Its problem does not depend on what is measured of it now: one sweep finds what there is.
+        """
+        if len(self.attributes) != 1 or len(self.bases_of[self.attributes[0]]) != 1:
+            return False
+        return self._is_fine(self.attributes[0])
+
     def _exactness(self, attribute: int, tolerance: float = EXACT) -> dict[str, Any]:
         if attribute not in self.open:
-            return {"tolerance": tolerance}
+            return {"tolerance": max(tolerance, ROUGH) if self._is_fine(attribute) else tolerance}
         return {**_OPEN, "tolerance": max(_OPEN["tolerance"], tolerance)}
 
     def _part(self, on_share: Share, done: int, then: int) -> Share:
@@ -324,15 +350,13 @@ class StrategySearch:
 
     def _take(self, attributes: Sequence[int], solution: StrategySolution) -> None:
         """Measure some attributes, all of one size, like this."""
-        inverse = np.linalg.inv(np.vstack([np.ones(len(solution.reference)), solution.matrix]))
-        covariance = inverse[:, 1:] @ inverse[:, 1:].T
         moments: dict[int, tuple[float, float]] = {}  # by gram
         for attribute in attributes:
-            self.measuring[attribute], self.covariances[attribute] = solution, covariance
+            self.measuring[attribute] = solution
             for basis in self.bases_of[attribute]:
                 gram = self.grams[basis]
                 if id(gram) not in moments:
-                    spread = float(np.sum(gram * covariance))
+                    spread = float(np.sum(gram * solution.covariance))
                     total = float(solution.reference @ gram @ solution.reference)
                     least = LEAST_MOMENT * total, LEAST_MOMENT * spread
                     moments[id(gram)] = max(spread, least[0]), max(total, least[1])
@@ -345,8 +369,7 @@ class StrategySearch:
         if len(problem.gram) == 1:
             return present
         # By now the bases have other weights than when it was solved.
-        covariance = self.covariances[attribute]
-        start = replace(present, root=float(np.sqrt(np.sum(problem.gram * covariance))))
+        start = replace(present, root=float(np.sqrt(np.sum(problem.gram * present.covariance))))
         if self.keep_references:
             weights = start.value_weights
             return best_matrix(
@@ -362,6 +385,7 @@ class StrategySearch:
             problem.total,
             start=start,
             **exactness,
+            from_coarser=self._is_fine(attribute),
             on_share=on_share,
         )
         if attribute not in self.unasked_totals:
@@ -488,7 +512,8 @@ class StrategySearch:
         of_tables = np.bincount(self.tables, shares, len(self.workload))
         total = float(np.sum(of_tables))
         for attribute in self.attributes:
-            covariance, reference = self.covariances[attribute], self.measuring[attribute].reference
+            covariance = self.measuring[attribute].covariance
+            reference = self.measuring[attribute].reference
             for basis in self.bases_of[attribute]:
                 spread = float(np.sum(shares[self.inside[basis]])) / self.spread[basis]
                 level = float(np.sum(shares[self.outside[basis]])) / self.total[basis]

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import reduce
 from operator import and_
@@ -19,6 +19,7 @@ from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.levels import AT, Level
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.workload.query_list import MOST_CELLS, checked_n_cells
 from rpexplore.workload.table_text import in_quotes
@@ -27,6 +28,7 @@ from rpexplore.workload.value_comparisons import (
     MIRRORED,
     Value,
     bounds,
+    groups_where,
     limit_text,
     value_names,
     values_where,
@@ -38,10 +40,12 @@ from rpexplore.workload.value_comparisons import (
 MAX_LENGTH = 20_000  # characters of one condition
 
 NAME, VALUE, SIGN = "name", "value", "sign"
+_LEVEL_PART = re.compile(r"`((?:[^`]|``)*)`|([^`@]+)")
 _OPERATORS = ("and", "or", "not", "in")
 _TOKEN = re.compile(
     r"""
-      (?P<word> [^\W\d]\w* )
+      (?P<level> (?: [^\W\d]\w* | `(?:[^`]|``)*` ) @ (?: `(?:[^`]|``)*` | \w[\w-]* ) )
+    | (?P<word> [^\W\d]\w* )
     | ` (?P<name> (?:[^`]|``)* ) `
     | " (?P<double> (?:[^"]|"")* ) "
     | ' (?P<single> (?:[^']|'')* ) '
@@ -52,6 +56,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+# A group of a level, which needs no quotation marks behind one: 65-69, 85+.
+_BAND = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[-–][0-9]+(?:\.[0-9]+)?|\+)(?![\w.+-])")
 # As other options have it: 16..64, 65.., ..15.
 _RANGE = re.compile(r"(?P<low>[-+−]?[0-9]*(?:\.[0-9]+)?)\.\.(?P<high>[-+−]?[0-9]*(?:\.[0-9]+)?)")
 _SAME_SIGN = {
@@ -90,12 +96,21 @@ def tokens_of(text: str) -> list[Token]:
             continue
         if (range_ := _RANGE.match(text, start)) is not None:
             raise _range_refused(range_, tokens)
+        if (band := _BAND.match(text, start)) is not None and _are_groups(tokens):
+            tokens.append(Token(VALUE, start, band[0], band[0]))
+            start = band.end()
+            continue
         match = _TOKEN.match(text, start)
         if match is None:
             raise _unreadable(text, start)
         tokens.append(_token(match))
         start = match.end()
     return tokens
+
+
+def _are_groups(before: Sequence[Token]) -> bool:
+    """Whether values behind these tokens are groups of a level, which the last name then names."""
+    return AT in next((str(one.meaning) for one in before[::-1] if one.kind == NAME), "")
 
 
 def text_of_name(name: str) -> str:
@@ -123,6 +138,9 @@ def _token(match: re.Match[str]) -> Token:
             return Token(SIGN, start, written, content.lower())
         case "word":
             return Token(NAME, start, written, content)
+        case "level":
+            parts = [part or quoted for quoted, part in _LEVEL_PART.findall(written)]
+            return Token(NAME, start, written, AT.join(part.replace("``", "`") for part in parts))
         case "name":
             return Token(NAME, start, written, content.replace("``", "`"))
         case "sign":
@@ -171,8 +189,8 @@ def _unreadable(text: str, start: int) -> WorkloadError:
         reason = f"the quotation mark {mark} must be closed"
     elif mark == "@":
         reason = (
-            "no level stands in a condition; name values, or groups of the codebook like values "
-            '(region == "North"), and levels behind the word by (by age@five-year)'
+            "@ must stand between an attribute and one of its levels, without blanks: "
+            'age@five-year = "65-69"'
         )
     elif mark == ":":
         reason = (
@@ -188,7 +206,8 @@ def _unreadable(text: str, start: int) -> WorkloadError:
 #                 more closely than &, and & more closely than |
 #     comparison  age >= 18, 18 <= age < 65, region = "north", region in ("north", "south"),
 #                 region not in ("west")
-#     attribute   its name, in `backquotes` where that is more than one plain word
+#     attribute   its name, in `backquotes` where that is more than one plain word; with a level
+#                 behind it, age@five-year, whose groups are its values: age@five-year = 65-69
 #     value       a number, or a text in quotation marks, doubled inside: "19"" wheel"
 #     all cells   the word total, or nothing at all where an attribute is called so
 #
@@ -237,7 +256,9 @@ def attributes_of_condition(domain: Domain, text: str) -> tuple[str, ...]:
     Raises `WorkloadError` naming the character at which one stands that the domain does not have.
     """
     names = [token for token in tokens_of(text) if token.kind == NAME]
-    indices = {_attribute_index(domain, token) for token in names if not _is_total(domain, token)}
+    indices = {
+        _attribute_and_level(domain, token)[0] for token in names if not _is_total(domain, token)
+    }
     return tuple(domain.names[index] for index in sorted(indices))
 
 
@@ -339,7 +360,7 @@ class _Reader(Generic[Holds]):
         if _is_total(self._domain, left):
             return self._everywhere
         if left.kind == NAME:
-            _attribute_index(self._domain, left)
+            _attribute_and_level(self._domain, left)
             raise refused(left, "an attribute must be compared with a value, as in age >= 18")
         raise refused(left, "a value must be compared with an attribute, as in age >= 18")
 
@@ -369,7 +390,7 @@ class _Reader(Generic[Holds]):
         return None
 
     def _compared(self, left: Token, operator: str, right: Token) -> Holds:
-        if left.kind != NAME or (right.kind == NAME and left.meaning not in self._domain):
+        if left.kind != NAME or (right.kind == NAME and not _names_one(self._domain, left)):
             left, operator, right = right, MIRRORED[operator], left
         if left.kind != NAME:
             raise refused(
@@ -377,12 +398,12 @@ class _Reader(Generic[Holds]):
                 "one side of a comparison must be an attribute, got two values; the name of an "
                 "attribute stands without quotation marks, or in `backquotes`",
             )
-        index = self._compared_index(left)
-        return self._where(index, self._values_where(index, operator, right))
+        index, level = self._compared_with(left)
+        return self._where(index, self._values_where(index, level, operator, right))
 
-    def _compared_index(self, token: Token) -> int:
-        """The index of an attribute that is compared with a value."""
-        index = _attribute_index(self._domain, token)
+    def _compared_with(self, token: Token) -> tuple[int, Level | None]:
+        """The index of an attribute that is compared with a value, and its level if it has one."""
+        index, level = _attribute_and_level(self._domain, token)
         if index in self._domain.amounts:
             name = self._domain.names[index]
             raise refused(
@@ -390,23 +411,25 @@ class _Reader(Generic[Holds]):
                 f"{name!r} has amounts, which are added up, as in sum({name}) where age >= 18, and "
                 "not compared; give it bins to compare it",
             )
-        return index
+        return index, level
 
     def _among(self, left: Token) -> Holds:
         if left.kind != NAME:
             raise refused(left, "there must be an attribute before in, as in age in (18, 19)")
-        index = self._compared_index(left)
+        index, level = self._compared_with(left)
         opened, values = self._takes("("), [self._operand()]
         while opened and self._takes(","):
             values.append(self._operand())
         if opened:
             self._close(opened, "a comma")
-        among = np.any([self._values_where(index, EQUAL, value) for value in values], axis=0)
+        among = np.any([self._values_where(index, level, EQUAL, one) for one in values], axis=0)
         return self._where(index, among)
 
-    def _values_where(self, index: int, operator: str, value: Token) -> np.ndarray:
+    def _values_where(
+        self, index: int, level: Level | None, operator: str, value: Token
+    ) -> np.ndarray:
         """Whether each value of an attribute compares like this with a token, bool[size]."""
-        if value.kind == NAME and value.meaning in self._domain:
+        if value.kind == NAME and _names_one(self._domain, value):
             raise refused(
                 value,
                 "an attribute must be compared with a value, got another attribute; compare each "
@@ -419,7 +442,10 @@ class _Reader(Generic[Holds]):
                 f'in quotation marks: "{shown(value.meaning)}"',
             )
         try:
-            return values_where(self._domain.attributes[index], operator, value.meaning)
+            attribute = self._domain.attributes[index]
+            if level is not None:
+                return groups_where(attribute, level, operator, value.meaning)
+            return values_where(attribute, operator, value.meaning)
         except WorkloadError as error:
             raise refused(value, str(error)) from None
 
@@ -438,6 +464,24 @@ def _misplaced(token: Token, expected: str) -> WorkloadError:
 def _is_total(domain: Domain, token: Token) -> bool:
     """Whether it is the word for all cells, and no attribute's name."""
     return token.written.lower() == TOTAL and token.written not in domain
+
+
+def _names_one(domain: Domain, token: Token) -> bool:
+    """Whether it names an attribute, alone or with one of its levels."""
+    name = str(token.meaning)
+    return name in domain or (AT in name and name.rpartition(AT)[0] in domain)
+
+
+def _attribute_and_level(domain: Domain, token: Token) -> tuple[int, Level | None]:
+    """The index of the attribute that a token names, and the level that stands behind it."""
+    name, at, level = str(token.meaning).rpartition(AT)
+    if not at or token.meaning in domain:
+        return _attribute_index(domain, token), None
+    index = _attribute_index(domain, replace(token, meaning=name.strip()))
+    try:
+        return index, domain.attributes[index].level(level)
+    except DomainError as error:
+        raise refused(token, str(error)) from None
 
 
 def _attribute_index(domain: Domain, token: Token) -> int:

@@ -13,7 +13,6 @@ from math import prod
 
 import numpy as np
 
-from rpexplore.common.numbers import shown_few
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.levels import AT
@@ -56,13 +55,7 @@ class By:
         if text not in domain and AT in text:
             name, _, level_name = text.rpartition(AT)
             attribute = domain[_without_backquotes(name)]
-            levels = {level.name: level for level in attribute.all_levels}
-            if (level := levels.get(level_name.strip())) is None:
-                raise DomainError(
-                    f"The attribute {attribute.name!r} has no level {level_name.strip()!r}; it has "
-                    f"{shown_few(list(levels)) or 'none'}."
-                )
-            made = attribute.at_level(level)
+            made = attribute.at_level(attribute.level(level_name))
             return cls(attribute, made.name, made.labels(), np.array(made.index_of_values))
         attribute = domain[text]
         labels = attribute.labels()
@@ -123,7 +116,8 @@ def names_in_condition(text: str, domain: Domain) -> set[str]:
         items = _ITEM.findall(text[last.end() :])
         behind = {_without_backquotes(item.partition(AT)[0]) for item in items}
     named = {str(token.meaning) for token in tokens_of(condition) if token.kind == NAME}
-    return behind | measured | named
+    of_levels = {name.rpartition(AT)[0] for name in named if AT in name}
+    return behind | measured | named | of_levels
 
 
 def counts_by(domain: Domain, name: str, text: str) -> Iterator[tuple[str, str]]:

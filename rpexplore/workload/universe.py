@@ -20,6 +20,7 @@ from rpexplore.common.text import check_direction
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.levels import AT
 from rpexplore.domain.ordered_values import Bins, Dates
 from rpexplore.domain.universe import Comparison, Joined, Universe
 from rpexplore.domain.values import index_by_value
@@ -62,6 +63,8 @@ def universe_of(text: str, domain: Domain) -> Universe:
     stated = _Parser(text).condition()
     check_direction(text, "The condition", WorkloadError)
     for token in tokens_of(text):
+        if token.kind == NAME and AT in str(token.meaning) and not token.written.startswith("`"):
+            raise refused(token, "records have no level here; compare the attribute's values")
         if any(category(sign) == "Cc" for sign in token.written):
             raise refused(
                 token,

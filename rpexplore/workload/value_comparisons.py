@@ -17,8 +17,9 @@ from rpexplore.common.text import joined
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import stated_day
+from rpexplore.domain.levels import Level
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
-from rpexplore.domain.values import values_by_name
+from rpexplore.domain.values import selected_values, values_by_name
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.workload.table_text import in_quotes
 
@@ -52,6 +53,71 @@ def values_where(attribute: Attribute, operator: str, value: Value) -> np.ndarra
     equal = np.zeros(attribute.size, dtype=bool)
     equal[_equal_values(attribute, value)] = True
     return equal if operator == EQUAL else ~equal
+
+
+def groups_where(attribute: Attribute, level: Level, operator: str, value: Value) -> np.ndarray:
+    """Whether each value of the attribute is in a group of a level that compares like this.
+
+    A group is named as the level has it, or by its range of values: "65-69" for "65 to 69". Where
+    the groups are ranges of values that have an order, they have it too: `age@five-year >= 65-69`;
+    a number is compared with the values themselves then.
+
+    Args:
+        operator: EQUAL, UNEQUAL or one of ORDERED
+
+    Returns:
+        bool[size], by the attribute's values.
+
+    Raises:
+        WorkloadError: For a group that the level does not have, an order that groups do not have,
+            and a number that cuts through a group.
+    """
+    at_level = attribute.at_level(level)
+    groups = np.array(at_level.index_of_values)
+    if isinstance(value, str) and value.strip() not in values_by_name(at_level):
+        value = _group_of_values(attribute, level, value)
+    are_numbers = isinstance(value, Decimal) and None not in map(_number, level.labels)
+    if operator not in ORDERED or are_numbers:
+        return values_where(at_level, operator, value)[groups]
+    if isinstance(value, Decimal):
+        holds = values_where(attribute, operator, value)
+        partly = np.isin(groups, groups[holds]) & ~holds
+        if partly.any():
+            raise WorkloadError(
+                f"{operator} {shown(value)} holds for a part of the group "
+                f"{level.groups[int(np.argmax(partly))]!r} of {at_level.name!r}; compare with a "
+                f"group, or compare the values: {attribute.name} {operator} {shown(value)}."
+            )
+        return holds
+    is_ordered = np.arange(attribute.size) < attribute.n_ordered
+    order = np.flatnonzero(is_ordered)
+    has_order = not isinstance(attribute.values, Categories)
+    if not has_order and all(_number(text) is not None for text in attribute.stored_values()):
+        has_order = True
+        order = np.argsort(numbers_of_categories(attribute), kind="stable")
+    runs = 1 + np.count_nonzero(np.diff(groups[order]))
+    ranks = np.full(attribute.size, -1)
+    ranks[order] = np.concatenate([[0], np.cumsum(np.diff(groups[order]) != 0)])
+    at = ranks[values_where(at_level, EQUAL, value)[groups]]
+    mixed = set(groups[~is_ordered].tolist()) & set(groups[order].tolist())
+    if not has_order or runs != len(set(groups[order].tolist())) or mixed or at[0] < 0:
+        texts = [*map(in_quotes, level.labels[:3]), *(["…"] if len(level.labels) > 3 else [])]
+        raise WorkloadError(
+            f"The groups of {at_level.name!r} have no order in which {shown(value)!r} could be "
+            f"compared by {operator}; name the groups, as in ({', '.join(texts)})."
+        )
+    below = ranks < at[0] if operator in ("<", ">=") else ranks <= at[0]
+    return below & (ranks >= 0) if operator in ("<", "<=") else ~below & (ranks >= 0)
+
+
+def _group_of_values(attribute: Attribute, level: Level, text: str) -> str:
+    """The name of the group that holds just the values of a text such as 65-69; else the text."""
+    try:
+        named = set(selected_values(attribute, text))
+    except DomainError:
+        return text
+    group = level.groups[min(named)]
+    return group if named == {i for i, of in enumerate(level.groups) if of == group} else text
 
 
 def value_names(attribute: Attribute) -> list[str]:

@@ -196,6 +196,23 @@ def plans_of_prefixes() -> list[Row]:
     ]
 
 
+def plans_of_very_many_values() -> list[Row]:
+    """Cumulative counts of an attribute by one of two values, and the tables of both alone."""
+    os.environ["RPEXPLORE_NO_CACHE"] = "1"
+    budget = rp.Budget(privacy_cost=1)
+    rows: list[Row] = []
+    for n, limit in ((1_024, 4.0), (2_048, 15.0), (4_096, 90.0)):
+        user_cache.cache_clear()
+        domain = rp.Domain.from_sizes({"a": n, "b": 2})
+        workload = rp.Workload.all_up_to(domain, 2).with_bases({"a": rp.Prefix()})
+        seconds, _ = once(
+            lambda made=workload: plan_tables(made, loss=rp.SumOfVariances(), budget=budget),
+            time.process_time,
+        )
+        rows.append((f"plan of prefixes of {n:,} × 2 values, processor s", seconds, "<=", limit))
+    return rows
+
+
 def largest_of_prefixes() -> list[Row]:
     os.environ["RPEXPLORE_NO_CACHE"] = "1"
     domain = rp.Domain.from_sizes({f"a{i}": 10 for i in range(20)})
@@ -225,6 +242,7 @@ CASES = (
     selection_of_a_hundred,
     one_attribute,
     plans_of_prefixes,
+    plans_of_very_many_values,
     largest_of_prefixes,
     five_attributes,
 )

@@ -82,3 +82,10 @@ def test_what_divides_groups_is_refused_with_the_nearest_ranges(released):
             ask(where={"age": "3..6"})
         with pytest.raises(WorkloadError, match=r"age@adult, age@late.*tell: age=4\.\.9 \(of"):
             ask(where={"age": "3..9", "sex": "f"})
+
+
+def test_groups_of_a_level_that_no_table_has_with_the_others_are_their_values(released):
+    asked = rp.Questions(released)
+    answer = asked.answer("age@pairs=4-5, 6-7, 8-9 sex=f")
+    assert answer == released.answer(where={"age": "4..9", "sex": "f"})
+    assert asked.answer("age@pairs=4-5") == released.answer(where={"age": "4..5"})

@@ -1,13 +1,14 @@
 """The best strategy of one attribute, with a certificate (docs/mathematics.md §5.1, §5.2)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
 from rpexplore.common.processes import Share, no_share, one_thread
 from rpexplore.planning.solvers.acceleration import anderson_acceleration
+from rpexplore.planning.solvers.coarser_values import COARSEST, extrapolated, halved
 
 # ---- Joint search for an attribute's reference distribution and strategy (docs/mathematics.md
 # §5.2).
@@ -33,7 +34,10 @@ _DESCENTS = 2
 
 @dataclass(eq=False)
 class Joint:
-    """A point of the joint search: λ, z, by how much the sum may be too large (relative)."""
+    """A point of the joint search: λ, z, by how much the sum may be too large (relative).
+
+    root: T of V(z), without that of the shift. roots, vectors: of the eigendecomposition, n each.
+    """
 
     value_weights: np.ndarray
     reference: np.ndarray
@@ -41,6 +45,25 @@ class Joint:
     state: np.ndarray
     following: np.ndarray
     metric: np.ndarray
+    root: float
+    roots: np.ndarray
+    vectors: np.ndarray
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """R, float64[n − 1, n], before its columns are equalised: RᵀR T = K − 11ᵀ / 1ᵀK^{−1}1.
+
+        It is 0 along z. With K = BᵀB it is Bᵀ(I − vvᵀ)B for a v of length 1: R is B after a
+        reflection that makes v a row of its own, without this row.
+        """
+        halves = np.sqrt(self.value_weights)
+        factor = np.sqrt(self.roots / self.root)[:, None] * self.vectors.T / halves
+        mirror = (self.vectors.T @ halves) / np.sqrt(self.roots)
+        mirror /= np.linalg.norm(mirror)
+        row = int(np.argmax(np.abs(mirror)))
+        mirror[row] += np.sign(mirror[row])
+        factor -= np.outer(mirror * (2 / (mirror @ mirror)), mirror @ factor)
+        return np.delete(factor, row, axis=0)
 
 
 class JointSearch:
@@ -129,6 +152,9 @@ class JointSearch:
                 ]
             ),
             metric=np.concatenate([metric_of(weights), [1.0], self.ones / self.trace]),
+            root=float(root),
+            roots=roots,
+            vectors=vectors,
         )
 
     def descent(
@@ -229,6 +255,8 @@ _EQUALISED, _EQUALISING, _SHORT = 0.1, 20, 0.9
 # Steps for the matrix where the joint search has found λ: a few, unless rounding stops them.
 _POLISHING = 20
 _BEFORE_MATRIX = 0.9  # share of a search for z after which its matrix is made
+# Of problems with fewer values, which tell where to begin.
+_FIRST, _COARSE, _MOST_COARSE = 0.01, 1e-5, 30
 _GAIN = 1e-9  # relative to a start: what is less is rounding
 
 
@@ -237,15 +265,54 @@ class StrategySolution:
     """How an attribute is measured, and how good that is for the gram it was made for.
 
     matrix: R, float64[n − 1, n]; matrix @ reference is 0, its largest column norm² is 1.
+    covariance: D Dᵀ, float64[n, n]: of the decoded values, for noise of variance 1 on R x.
     reference: z, float64[n], sums to 1. value_weights: λ, float64[n], sums to 1.
     root: √τ. gram: the one it was made for.
     """
 
     matrix: np.ndarray
+    covariance: np.ndarray
     reference: np.ndarray
     value_weights: np.ndarray
     root: float
     gram: np.ndarray
+
+    @classmethod
+    def equalised(
+        cls,
+        matrix: np.ndarray,
+        reference: np.ndarray,
+        value_weights: np.ndarray,
+        gram: np.ndarray,
+        *,
+        times: int,
+    ) -> "StrategySolution":
+        """With columns of a matrix made equally long in so many steps, and R z = 0."""
+        scales, squares = np.ones(len(reference)), np.sum(matrix**2, axis=0)
+        for _ in range(times):
+            shift = matrix @ (scales * reference)
+            lengths = scales**2 * squares - 2 * scales * (shift @ matrix) + shift @ shift
+            scales = scales / np.sqrt(np.where(lengths > _SHORT, lengths, 1.0))
+        matrix = matrix * scales
+        matrix -= (matrix @ reference)[:, None]
+        matrix = matrix / np.sqrt(np.max(np.sum(matrix**2, axis=0)))
+        decoding = np.linalg.inv(np.vstack([np.ones(len(gram)), matrix]))[:, 1:]
+        covariance = decoding @ decoding.T
+        root = float(np.sqrt(np.sum(gram * covariance)))
+        return cls(matrix, covariance, reference, value_weights, root, gram)
+
+    @classmethod
+    def of_single_values(cls, gram: np.ndarray) -> "StrategySolution":
+        """That with RᵀR = n/(n − 1) (I − 11ᵀ/n): all values measured alike, whatever is asked."""
+        n = len(gram)
+        even = np.full(n, 1 / n)
+        # A reflection that makes the ones a row of its own, without this row.
+        mirror = np.full(n, np.sqrt(1 / n))
+        mirror[-1] += 1
+        matrix = np.eye(n) - np.outer(mirror, mirror * (2 / (mirror @ mirror)))
+        covariance = (np.eye(n) - 1 / n) * (1 - 1 / n)
+        root = float(np.sqrt(np.sum(gram * covariance)))
+        return cls(matrix[:-1] * np.sqrt(n / (n - 1)), covariance, even, even, root, gram)
 
     @cached_property
     def lower_bound(self) -> float:
@@ -292,36 +359,22 @@ def best_matrix(
 
     def searched(
         state: np.ndarray, goal: float, times: int, on_share: Share
-    ) -> tuple[MatrixRoot, np.ndarray, float]:
-        solution = anderson_acceleration(
-            step, state, tolerance=goal, limit=limit, on_share=on_share
-        )
+    ) -> tuple[MatrixRoot, StrategySolution]:
+        found = anderson_acceleration(step, state, tolerance=goal, limit=limit, on_share=on_share)
         # R = (S / T)^½ Λ^{−½} in the coordinates of S's eigenvectors; RᵀR has `ratios` as its
         # diagonal.
-        shares = np.sqrt(solution.roots / solution.root)
-        matrix = shares[:, None] * solution.vectors.T / solution.halves
-        # R z = 0 for the lengths of the columns: scale until all are equally long.
-        scales, squares = np.ones(len(reference)), np.sum(matrix**2, axis=0)
-        for _ in range(times):
-            shift = matrix @ (scales * reference)
-            lengths = scales**2 * squares - 2 * scales * (shift @ matrix) + shift @ shift
-            scales = scales / np.sqrt(np.where(lengths > _SHORT, lengths, 1.0))
-        matrix = matrix * scales
-        matrix -= (matrix @ reference)[:, None]
-        matrix = matrix / np.sqrt(np.max(np.sum(matrix**2, axis=0)))
-        decoding = np.linalg.inv(np.vstack([np.ones(len(gram)), matrix]))[:, 1:]
-        return solution, matrix, np.sqrt(np.sum((gram @ decoding) * decoding))
+        matrix = np.sqrt(found.roots / found.root)[:, None] * found.vectors.T / found.halves
+        return found, StrategySolution.equalised(
+            matrix, reference, found.value_weights, gram, times=times
+        )
 
     # Columns that differ by ε can be made equally long at a cost of ε², so that far fewer steps
     # will do; rarely they do not.
     goal, times = (_EQUALISED * np.sqrt(tolerance), _EQUALISING) if many else (tolerance, 0)
-    solution, matrix, root = searched(start, goal, times, lambda share: on_share(share / 2))
-    if many and not root <= solution.root * (1 + tolerance):
-        solution, matrix, root = searched(
-            solution.state, tolerance, 0, lambda share: on_share((1 + share) / 2)
-        )
-    root *= np.sqrt(scale)
-    return StrategySolution(matrix, reference, solution.value_weights, float(root), own_gram)
+    found, solution = searched(start, goal, times, lambda share: on_share(share / 2))
+    if many and not solution.root <= found.root * (1 + tolerance):
+        _, solution = searched(found.state, tolerance, 0, lambda share: on_share((1 + share) / 2))
+    return replace(solution, root=float(solution.root * np.sqrt(scale)), gram=own_gram)
 
 
 @one_thread(with_scipy=True)
@@ -333,39 +386,47 @@ def best_reference(
     start: StrategySolution | None = None,
     tolerance: float = 1e-7,
     limit: int = 1000,
+    from_coarser: bool = False,
     on_share: Share = no_share,
 ) -> StrategySolution:
     """The R and z with the smallest root + total(η), where η_j = zᵀ total_grams[j] z.
 
     total: value and gradient at η, float64[k]; nondecreasing, such that total(η(z)) is convex.
     start: a measuring that is near (if None, the best with 1/n each); it is returned if nothing
-    better is found. on_share: as of `best_matrix`. Slopes steeper than those of √η may need a
-    search in z alone, with λ inside, which takes tens of times as long.
+    better is found. from_coarser: for 1,000 values in order or more, whether to begin where
+    problems with fewer of them point to, rather than at `start`. on_share: as of `best_matrix`.
+    Slopes steeper than those of √η may need a search in z alone, with λ inside, which takes tens of
+    times as long.
     """
     n = len(gram)
     scale = np.trace(gram) / n
-    unit = np.sqrt(scale)
-
-    def scaled_total(etas: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slopes = total(etas * scale)
-        return value / unit, np.asarray(slopes) * unit
-
-    search = JointSearch(
-        gram / scale,
-        [one / scale for one in total_grams],
-        scaled_total,
-        slack=_EQUALISED * np.sqrt(tolerance) if n >= MANY_VALUES else 0.0,
-    )
     start = best_matrix(gram) if start is None else start
-    state = search.state(start.value_weights, start.reference)
+    own, totals = gram / scale, [one / scale for one in total_grams]
+    unit_total = partial(_scaled_total, total, scale)
+
+    def objective(measuring: StrategySolution) -> float:
+        z = measuring.reference
+        return measuring.root + total(np.array([z @ one @ z for one in total_grams]))[0]
+
+    search = _joint_search(own, totals, unit_total, tolerance)
+    near = start.value_weights, start.reference
+    if from_coarser:
+        near = _near(own, totals, unit_total)
     joint = anderson_acceleration(
         search.step,
-        state,
+        search.state(*near),
         tolerance=tolerance,
         leeway=LEEWAY,
         limit=limit,
         on_share=lambda share: on_share(_BEFORE_MATRIX * share),
     )
+    if from_coarser and joint.error <= tolerance:
+        solution = StrategySolution.equalised(
+            joint.matrix, joint.reference, joint.value_weights, own, times=_EQUALISING
+        )
+        if solution.root <= joint.root * (1 + tolerance):
+            solution = replace(solution, root=float(solution.root * np.sqrt(scale)), gram=gram)
+            return solution if objective(solution) < objective(start) * (1 - _GAIN) else start
     value_weights, reference = joint.value_weights, joint.reference
     # Only where the joint search swung, and an eigendecomposition for every z can be afforded.
     if joint.error > max(_SETTLED, tolerance) and n <= _MOST_DESCENDED:
@@ -382,11 +443,44 @@ def best_reference(
         on_share=lambda share: on_share(_BEFORE_MATRIX + (1 - _BEFORE_MATRIX) * share),
     )
 
-    def objective(measuring: StrategySolution) -> float:
-        z = measuring.reference
-        return measuring.root + total(np.array([z @ one @ z for one in total_grams]))[0]
-
     return solution if objective(solution) < objective(start) * (1 - _GAIN) else start
+
+
+def _scaled_total(total: Total, scale: float, etas: np.ndarray) -> tuple[float, np.ndarray]:
+    """A total for grams that were divided by a scale, with everything over its root."""
+    value, slopes = total(etas * scale)
+    return value / np.sqrt(scale), np.asarray(slopes) * np.sqrt(scale)
+
+
+def _joint_search(
+    gram: np.ndarray, total_grams: Sequence[np.ndarray], total: Total, tolerance: float
+) -> JointSearch:
+    """The one for columns that are equalised later, if there are many."""
+    slack = _EQUALISED * np.sqrt(tolerance) if len(gram) >= MANY_VALUES else 0.0
+    return JointSearch(gram, total_grams, total, slack=slack)
+
+
+def _near(
+    gram: np.ndarray, total_grams: Sequence[np.ndarray], total: Total
+) -> tuple[np.ndarray, np.ndarray]:
+    """(λ, z) near the best ones of very many values, from half and a quarter of them."""
+    levels = [(gram, total_grams)]
+    while len(levels[-1][0]) > COARSEST:
+        finer, finer_totals = levels[-1]
+        levels.append((halved(finer), [halved(one) for one in finer_totals]))
+    solved: list[tuple[np.ndarray, np.ndarray]] = []
+    for of_values, of_totals in levels[:0:-1]:
+        if len(solved) < 2:
+            start = best_matrix(of_values, tolerance=_FIRST)
+            near = start.value_weights, start.reference
+        else:
+            near = extrapolated(*solved[-2:], len(of_values))
+        search = _joint_search(of_values, of_totals, total, _COARSE)
+        joint = anderson_acceleration(
+            search.step, search.state(*near), tolerance=_COARSE, leeway=LEEWAY, limit=_MOST_COARSE
+        )
+        solved.append((joint.value_weights, joint.reference))
+    return extrapolated(*solved[-2:], len(gram))
 
 
 def _lower_bound(gram: np.ndarray, reference: np.ndarray, value_weights: np.ndarray) -> float:

@@ -9,6 +9,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from rpexplore.planning.solvers.coarser_values import MANY
 from rpexplore.planning.solvers.strategy_matrix import StrategySolution
 
 # The value of a root and a reference distribution, and its slopes in them: float, float[n].
@@ -219,9 +220,14 @@ def _turned(matrix: np.ndarray, bits: float, count: int) -> Iterator[np.ndarray]
     Rotated and a little smaller, with directions that rounding would lose raised.
     """
     rows, n = matrix.shape
-    left, lengths, right = np.linalg.svd(matrix, full_matrices=False)
     raised = [matrix]
-    for least in (4 * 2.0**-bits, 2.0 ** (-bits / 2), 2.0 ** (-bits / 4)):
+    leasts = 4 * 2.0**-bits, 2.0 ** (-bits / 2), 2.0 ** (-bits / 4)
+    # Where many values need none raised, finding that out takes a tenth of a decomposition.
+    if n >= MANY and _are_longer(matrix, max(leasts)):
+        leasts = ()
+    else:
+        left, lengths, right = np.linalg.svd(matrix, full_matrices=False)
+    for least in leasts:
         if lengths.min() < least < 0.5:
             lifted = left * np.maximum(lengths, least) @ right
             raised.append(lifted / np.sqrt((lifted**2).sum(axis=0).max()))
@@ -233,6 +239,17 @@ def _turned(matrix: np.ndarray, bits: float, count: int) -> Iterator[np.ndarray]
         rotation = np.linalg.qr(fractions.reshape(rows, rows))[0]
         shrunk = 1 - 0.3 * ((turn * np.sqrt(3)) % 1)
         yield rotation @ raised[turn % len(raised)] * shrunk
+
+
+def _are_longer(matrix: np.ndarray, least: float) -> bool:
+    """Whether all singular values of a matrix with fewer rows than columns are above this one."""
+    squares = matrix @ matrix.T
+    squares[np.diag_indices_from(squares)] -= least**2
+    try:
+        np.linalg.cholesky(squares)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _rounded(scaled: np.ndarray, most: float, uniform_reference: bool) -> np.ndarray:

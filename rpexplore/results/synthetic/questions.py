@@ -18,7 +18,7 @@ from rpexplore.common.numbers import normal_quantile
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.domain.values import question_from_text
+from rpexplore.domain.values import coefficients, question_from_text
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation.agreement import fitted
 from rpexplore.estimation.smooth_tables import SmoothTables
@@ -152,6 +152,9 @@ class Questions:
         """
         if isinstance(where, str):
             where = question_from_text(self.domain, where)
+        by_values = self._by_values(where)
+        if by_values != where and not self.is_held(where) and self.is_held(by_values):
+            where = by_values
         mean = mean_asked(self.domain, where)
         if self.is_held(where if mean is None else with_sum(where, mean)):
             return self._tables.answer(where=where)
@@ -191,6 +194,18 @@ class Questions:
 
     def _at_levels(self, where: Where) -> list[dict[str, list[float]]]:
         return queries_at_levels(self.domain, where, self._tables.table_names)
+
+    def _by_values(self, where: Where) -> Where:
+        """The question by values of attributes where it names groups of their levels."""
+        asked: dict[str, Any] = {}
+        for name, selection in where.items():
+            attribute = self.domain[name]
+            if not attribute.of or attribute.of in where or attribute.of not in self.domain:
+                asked[name] = selection
+            else:
+                within = np.array(coefficients(attribute, selection))
+                asked[attribute.of] = within[list(attribute.index_of_values)].tolist()
+        return asked
 
     def model(self, on_progress: Progress = no_progress) -> "FittedModel":
         """The model, fitted at the first call."""

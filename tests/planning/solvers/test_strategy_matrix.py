@@ -9,13 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 
+import rpexplore as rp
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.solvers.coarser_values import extrapolated, halved
 from rpexplore.planning.solvers.strategy_matrix import (
+    JointSearch,
     MatrixRoot,
     best_matrix,
     best_reference,
     centred_at,
     mirrored_eigh,
 )
+from rpexplore.planning.strategies import StrategySearch
 
 CERTIFIED = 1e-6
 
@@ -312,3 +317,59 @@ def test_a_matrix_is_the_best_in_a_few_steps():
     measuring = best_matrix(gram, on_share=steps.append)
     assert measuring.root / measuring.lower_bound - 1 < 1e-7
     assert len(steps) <= 16
+
+
+def test_the_matrix_of_a_joint_search_is_the_root_it_found():
+    gram = np.tri(40).T @ np.tri(40)
+    gram /= np.trace(gram) / 40
+    search = JointSearch(gram, [gram], lambda etas: (float(np.sqrt(etas[0])), 0.5 / np.sqrt(etas)))
+    weights = np.linspace(1, 2, 40) / 60
+    joint = search.step(search.state(weights, np.full(40, 1 / 40)))
+    matrix, z = joint.matrix, joint.reference
+    np.testing.assert_allclose(matrix @ z, 0, atol=1e-10)
+    root = matrix.T @ matrix * joint.root  # X with X Λ X = V(z)
+    beyond = np.eye(40) - np.outer(np.ones(40), z)
+    centred = beyond @ gram @ beyond.T
+    np.testing.assert_allclose(root * joint.value_weights @ root, centred, atol=1e-9)
+    assert joint.root == pytest.approx(np.trace(root * joint.value_weights), rel=1e-9)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "basis", [rp.Prefix(), rp.Ranges(), rp.Windows(12), rp.Hierarchy((10, 100))], ids=str
+)
+def test_problems_with_fewer_values_point_to_the_best(basis):
+    """Within 1e-5 of the search without them, of a thousand values."""
+    domain = rp.Domain.from_sizes({"a": 1001, "b": 2})
+    workload = rp.Workload.all_up_to(domain, 2).with_bases({"a": basis})
+    search = StrategySearch(workload, Closure.of(workload), np.ones(4), keep_references=False)
+    search.start({})
+    problem = search.problem(0)
+    best, found = (
+        best_reference(
+            problem.gram,
+            problem.grams,
+            problem.total,
+            tolerance=tolerance,
+            from_coarser=from_coarser,
+        )
+        for tolerance, from_coarser in ((1e-6, False), (1e-4, True))
+    )
+    values = [problem.worth(one.root, one.reference)[0] for one in (best, found)]
+    assert values[1] <= values[0] * (1 + 1e-5)
+
+
+def test_two_sizes_of_a_problem_foretell_the_next():
+    """Of λ and z that go evenly with the label, and with the halving of the number of values."""
+
+    def law(n):
+        ends = np.log((np.arange(n) + 0.5) / (n - np.arange(n) - 0.5)) / np.log(2 * n)
+        weights, reference = np.exp(np.log2(n) * ends**2), 1 + np.log2(n) * ends
+        return weights / np.mean(weights) / n, reference / n
+
+    weights, reference = extrapolated(law(250), law(500), 1000)
+    np.testing.assert_allclose(weights, law(1000)[0], rtol=0.05)
+    np.testing.assert_allclose(reference, law(1000)[1], atol=2e-5)
+    prefixes = np.tri(9).T @ np.tri(9)
+    np.testing.assert_allclose(halved(prefixes), 2 * np.tri(4).T @ np.tri(4))
+    np.testing.assert_allclose(halved(prefixes[1:, 1:]), 2 * np.tri(4).T @ np.tri(4) - 0.5)
