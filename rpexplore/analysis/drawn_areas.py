@@ -1,9 +1,10 @@
 """Drawn areas: what tables in areas may count, in populations spread over a tree of areas.
 
 The people of a population (`populations`) live in areas. What is not public of these is drawn too
-(docs/mathematics.md §19): how large the parts of an area are, and how the classes of people are
-mixed in each. Known totals of areas are kept. Of levels with many areas some are looked at, larger
-ones more likely, each with the number of areas that it stands for.
+(docs/mathematics.md §19): how large the parts of an area are, how the classes of people are mixed
+in each, and how each attribute differs beyond that. Known totals of areas are kept. Of levels with
+many areas some are looked at, larger ones more likely, each with the number of areas that it stands
+for.
 """
 
 import math
@@ -22,7 +23,7 @@ from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.common.text import plural
 from rpexplore.domain.area_tree import AreaRange, AreaTree
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.domain.public_tables import PublicTables
+from rpexplore.domain.public_tables import PublicTables, cells_of
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.areas.area_workload import AreaWorkload
 
@@ -38,10 +39,15 @@ _MOST_CELLS = 10**15  # that are told apart
 
 # What the areas of populations differ in: standard deviations of the logarithm of an area's people
 # over its number of leaves, and of a class's share over that in the area around it. Drawn for a
-# population, evenly in its logarithm, and once more for each level. Chosen on seven trees, tried
+# population, evenly in its logarithm, and once more for each level. Chosen on nine trees, tried
 # on others (docs/mathematics-forecast.md, "Areas tried").
-_SIZES_DIFFER, _MIXES_DIFFER = (0.1, 3.5), (0.15, 3.0)
+_SIZES_DIFFER, _MIXES_DIFFER = (0.1, 3.5), (0.03, 3.0)
 _LEVELS_DIFFER = 0.7  # in the logarithm of these
+# The values of an attribute differ between areas as classes do, times a factor of the attribute.
+_TILTS_DIFFER = 0.5  # in the logarithm of that factor
+_MOST_TILT = 6.0  # with which nearly all people of an area have one value
+_MOST_BLOCKS = 100  # of neighbouring values of an attribute that are tilted alike
+_NEXT_TO_NOTHING = 1e-300  # to divide by
 _RAKED = 10  # rounds
 
 
@@ -147,6 +153,7 @@ class DrawnAreas:
             found.append(
                 CountsInAreas(level, table, own, np.empty(shape, dtype=np.float32), people)
             )
+        used = sorted({index for one in found for index in attributes[one.table]})
         sizes = np.empty((n_populations, len(areas)))
         families = _families(tree, areas, expected)
         for number in range(n_populations):
@@ -155,11 +162,17 @@ class DrawnAreas:
             exact, of_number = without_noise(public, parts, number)
             population = Population.drawn(public, of_number, most_cells, b"population %d" % number)
             shares = _drawn_shares(tree, areas, families, expected, is_known, numbers)
-            mixes = _drawn_mixes(tree, areas, shares * stands_for, population.weights, numbers)
+            deviations = _deviations(_MIXES_DIFFER, len(tree.levels) - 1, numbers)
+            mixes = _drawn_mixes(
+                tree, areas, shares * stands_for, population.weights, deviations, numbers
+            )
             sizes[number] = exact.n_records * shares
+            seed = SeededNumbers(b"tilts %d" % number)
+            people = shares * stands_for
+            tilts = _drawn_tilts(tree, areas, people, mixes, population, used, deviations, seed)
             for one in found:
                 table = attributes[one.table]
-                _fill(one, number, population, table, sizes[number], mixes, numbers)
+                _fill(one, number, population, table, sizes[number], mixes, tilts, numbers)
         on_progress("Drawing areas", 1.0)
         return cls(
             workload,
@@ -430,6 +443,7 @@ def _drawn_mixes(
     areas: np.ndarray,
     people: np.ndarray,
     weights: np.ndarray,
+    deviations: Sequence[float],
     numbers: SeededNumbers,
 ) -> np.ndarray:
     """The shares of the classes in each area, float64[n, k]; those of a level together as in all.
@@ -438,7 +452,6 @@ def _drawn_mixes(
     """
     mixes = np.tile(weights, (len(areas), 1))
     levels = tree.level_of[areas]
-    deviations = _deviations(_MIXES_DIFFER, len(tree.levels) - 1, numbers)
     for level, deviation in enumerate(deviations, 1):
         rows = np.flatnonzero(levels == level)
         if not len(rows):
@@ -456,6 +469,95 @@ def _drawn_mixes(
     return mixes
 
 
+class _Tilt(NamedTuple):
+    """How much more or less frequent the values of an attribute are in each area than in classes.
+
+    factors  float64[n_areas, n_values]
+    wholes   float64[n_areas, k]: the shares of each class, multiplied by these, add up to so much
+    """
+
+    factors: np.ndarray
+    wholes: np.ndarray
+
+
+def _drawn_tilts(
+    tree: AreaTree,
+    areas: np.ndarray,
+    people: np.ndarray,
+    mixes: np.ndarray,
+    population: Population,
+    attributes: Sequence[int],
+    deviations: Sequence[float],
+    numbers: SeededNumbers,
+) -> dict[int, _Tilt]:
+    """The tilt of each attribute, by its index; areas of a level together have about its shares.
+
+    people: that each area stands for; deviations: of the classes' mixes, by level
+    """
+    domain, found = population.domain, dict[int, _Tilt]()
+    columns = sorted({int(domain.columns[index]) for index in attributes})
+    by_column = {
+        column: _factors_of_areas(
+            tree,
+            areas,
+            people,
+            mixes @ population.shares_by_class((column,)),
+            population.shares((column,)),
+            np.array(deviations) * np.exp(_TILTS_DIFFER * numbers.normals(1).item()),
+            numbers,
+        )
+        for column in columns
+    }
+    for index in attributes:
+        column = int(domain.columns[index])
+        factors, of_classes = by_column[column], population.shares_by_class((index,))
+        if index != column:  # a coarser level: the means of its values
+            cells = cells_of(domain, (index,), (column,), (int(domain.sizes[column]),))
+            shares, n_cells = population.shares((column,)), of_classes.shape[1]
+            sums = np.array([np.bincount(cells, shares * own, n_cells) for own in factors])
+            factors = sums / np.maximum(np.bincount(cells, shares, n_cells), _NEXT_TO_NOTHING)
+        found[index] = _Tilt(factors, factors @ of_classes.T)
+    return found
+
+
+def _factors_of_areas(
+    tree: AreaTree,
+    areas: np.ndarray,
+    people: np.ndarray,
+    of_areas: np.ndarray,
+    shares: np.ndarray,
+    deviations: np.ndarray,
+    numbers: SeededNumbers,
+) -> np.ndarray:
+    """By how much each value is more frequent in each area: float64[n_areas, n_values].
+
+    of_areas: shares of values by the mixes of classes, shaped alike; shares: of all areas together
+    """
+    levels = tree.level_of[areas]
+    around = np.searchsorted(areas, np.maximum(tree.parents[areas], 0))
+    n_values = len(shares)
+    n_blocks = min(n_values, _MOST_BLOCKS)
+    blocks = np.arange(n_values) * n_blocks // n_values
+    logs = np.zeros((len(areas), n_values))
+    for level, deviation in enumerate(deviations, 1):
+        rows = np.flatnonzero(levels == level)
+        if not len(rows):
+            break
+        normals = numbers.normals(len(rows) * n_blocks).reshape(len(rows), -1)
+        own = logs[around[rows]] + min(deviation, _MOST_TILT) * normals[:, blocks]
+        tilted = of_areas[rows] * np.exp(own - np.max(own, axis=1, keepdims=True))
+        tilted /= np.maximum(np.sum(tilted, axis=1, keepdims=True), _NEXT_TO_NOTHING)
+        whole = float(np.sum(people[rows]))
+        for _ in range(_RAKED if whole > 0 else 0):
+            together = people[rows] @ tilted / whole
+            tilted = tilted * (shares / np.maximum(together, _NEXT_TO_NOTHING))
+            tilted /= np.maximum(np.sum(tilted, axis=1, keepdims=True), _NEXT_TO_NOTHING)
+        logs[rows] = np.log(
+            np.maximum(tilted, _NEXT_TO_NOTHING) / np.maximum(of_areas[rows], _NEXT_TO_NOTHING)
+        )
+    return np.exp(logs)
+
+
 def _fill(
     one: CountsInAreas,
     number: int,
@@ -463,14 +565,19 @@ def _fill(
     table: AttributeIndices,
     sizes: np.ndarray,
     mixes: np.ndarray,
+    tilts: dict[int, _Tilt],
     numbers: SeededNumbers,
 ) -> None:
     """What a table counts in the areas of a level, in one population."""
     n_people, own = sizes[one.rows][:, None], mixes[one.rows]
+    for index in table:
+        own = own / np.maximum(tilts[index].wholes[one.rows], _NEXT_TO_NOTHING)
     if one.people is not None:
         # The same people stand for each area, by how likely they are there.
         of_classes = population.people_by_class(table) / population.weights[:, None]
         likely = own @ of_classes
+        for index in table:
+            likely *= tilts[index].factors[np.ix_(one.rows, population.values_of_people(index))]
         around = np.maximum(population.weights @ of_classes, 1e-300)
         one.people[number] = likely / around
         expected = np.maximum(n_people - 1, 0) * likely
@@ -480,7 +587,13 @@ def _fill(
     if one.level == 0 and known is not None:
         one.counts[number] = n_people * known
         return
-    expected = n_people * (own @ population.shares_by_class(table))
+    expected = own @ population.shares_by_class(table)
+    factors = np.ones((len(own), 1))
+    for index in table:
+        of_index = tilts[index].factors[one.rows]
+        factors = (factors[:, :, None] * of_index[:, None, :]).reshape(len(own), -1)
+    expected *= factors
+    expected *= n_people / np.maximum(np.sum(expected, axis=1, keepdims=True), _NEXT_TO_NOTHING)
     one.counts[number] = counts_about(expected.ravel(), numbers).reshape(expected.shape)
 
 

@@ -92,13 +92,15 @@ class Proposal:
         if self.people is not None:
             people = self.people.text(describe_share)
             sentences[0] = f"{self.change.text}: {people} of the {record_noun} in good cells."
-        if abs(self.others_people) >= _LEAST_TOLD or round(self.others_meeting):
-            meeting = f"{signed(round(self.others_meeting), '')} tables good enough"
-            people = f"{signed(100 * self.others_people, ' points')} of {record_noun}"
-            sentences.append(f"Other tables: {people} in good cells, {meeting}.")
-        else:
-            sentences.append("Other tables stay as good.")
-        return " ".join(sentences)
+        return " ".join([*sentences, self.text_of_others(record_noun)])
+
+    def text_of_others(self, record_noun: str) -> str:
+        """What the proposal costs the other tables, in a sentence."""
+        if abs(self.others_people) < _LEAST_TOLD and not round(self.others_meeting):
+            return "Other tables stay as good."
+        meeting = f"{signed(round(self.others_meeting), '')} tables good enough"
+        people = f"{signed(100 * self.others_people, ' points')} of {record_noun}"
+        return f"Other tables: {people} in good cells, {meeting}."
 
     def apply(self, plan: Plan | PartPlan) -> Plan:
         """The plan after the change: at the same budget, unless it is more budget.

@@ -42,12 +42,14 @@ class SharedProposal(Proposal):
 
     changes       of the tables that are looked at
     people_of     share of people in good cells in each of these then
+    replacements  of all tables that change, by table
     n_changed     how many tables change
     meeting       how many of these meet the rule then, and `meeting_now` now
     """
 
     changes: tuple[TableChange, ...]
     people_of: tuple[Range, ...]
+    replacements: dict[Table, Table]
     n_changed: int
     meeting_now: Range
     meeting: Range
@@ -61,6 +63,12 @@ class SharedProposal(Proposal):
     def rank(self) -> tuple[float, ...]:
         """Smaller is better: most tables more that meet, then people gained, then cells kept."""
         return (-round(self.more_meeting), -round(100 * self.gained * self.n_changed), -self.cells)
+
+    def text(self, record_noun: str) -> str:
+        """The proposal with what it gains and costs, in a sentence or two."""
+        now, then = (made.text("{:,.0f}".format) for made in (self.meeting_now, self.meeting))
+        first = f"{self.change.text}: {then} of {plural(self.n_changed, 'table')} good enough"
+        return f"{first}, now {now}. {self.text_of_others(record_noun)}"
 
     def frame(self) -> pd.DataFrame:
         """Of each table that is looked at: table, then, people_low, people_median, people_high."""
@@ -273,6 +281,7 @@ def _planned(
         **others,
         changes=tuple(changes[row] for row in looked_at),
         people_of=tuple(Range.of(own) for own in people),
+        replacements={before.tables[row]: table for row, table in replacements.items()},
         n_changed=len(changes),
         meeting_now=meeting(bench.people[looked_at]),
         meeting=meeting(people),

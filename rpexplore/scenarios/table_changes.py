@@ -228,3 +228,30 @@ def changed_by(scenario: Scenario, change: TableChange) -> Scenario:
         return changed
     weight = float(workload.weights[row])
     return changed.with_settings([TableSetting(change.replacement, weight, target)])
+
+
+def changed_together(
+    scenario: Scenario, replacements: Mapping[Table, Table], levels: Sequence[tuple[str, Level]]
+) -> Scenario:
+    """The scenario with other tables in place of some, which have their weights and targets.
+
+    replacements: by table; levels: (attribute, level) that the codebook has not got yet
+    Raises `WorkloadError` where only a list can ask for the tables, and it would be too long.
+    """
+    workload = scenario.workload
+    targets, which = scenario.request.targets(workload)
+    rows = {workload.position(old): new for old, new in replacements.items()}
+    tables = replaced_tables(workload, rows, levels).tables
+    refuse_long(len(tables))
+    if levels:
+        domain = with_new_levels(scenario.domain, levels)
+        scenario = scenario.replaced(domain=domain)
+    changed = scenario.with_lines([TableLine("listed", listed=tuple(tables))])
+    if scenario.request.smooth_weights is not None:
+        return changed
+    return changed.with_settings(
+        TableSetting(
+            new, float(workload.weights[row]), targets[which[row]] if which[row] >= 0 else None
+        )
+        for row, new in rows.items()
+    )

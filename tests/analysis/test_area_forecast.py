@@ -6,8 +6,10 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.area_accuracy import AreaErrors
 from rpexplore.analysis.area_forecast import area_forecast_by, levels_for_reading
-from rpexplore.analysis.drawn_areas import DrawnAreas, shares_of_areas
+from rpexplore.analysis.drawn_areas import DrawnAreas, _drawn_tilts, shares_of_areas
 from rpexplore.analysis.forecast import public_tables_of
+from rpexplore.analysis.populations import Population, parts_of
+from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.planner import plan_tables
@@ -120,6 +122,24 @@ def test_of_many_areas_some_stand_for_all():
     sizes = drawn.by_size()
     assert sizes["people_median"].is_monotonic_increasing
     assert sizes["size"].iloc[0] == "under 100 people"
+
+
+@pytest.mark.parametrize(("deviation", "least", "most"), [(1e-4, 0, 1e-3), (3.0, 0.2, 0.5)])
+def test_areas_with_the_same_classes_differ_by_tilts_that_even_out(deviation, least, most):
+    tree = rp.AreaTree.from_columns({"place": [f"{place:02}" for place in range(60)]})
+    public = public_tables_of(OTHERS, [BY_SEX], None)
+    sex = public.domain.with_levels.position("sex")
+    population = Population.drawn(public, parts_of(public, [(sex,)]), 10, b"any")
+    areas, people = np.arange(61), np.r_[60, np.linspace(0.5, 1.5, 60)]
+    mixes = np.tile(population.weights, (61, 1))
+    tilts = _drawn_tilts(
+        tree, areas, people, mixes, population, [sex], [deviation], SeededNumbers(b"tilts")
+    )
+    own = mixes / tilts[sex].wholes @ population.shares_by_class((sex,)) * tilts[sex].factors
+    assert own.sum(axis=1) == pytest.approx(1)
+    assert own[0] == pytest.approx([0.25, 0.75])
+    assert people[1:] @ own[1:] / 60 == pytest.approx([0.25, 0.75], abs=0.03)  # by class
+    assert least <= own[1:, 0].std() <= most
 
 
 def test_large_tables_are_judged_by_people_as_by_their_cells(monkeypatch):

@@ -28,7 +28,7 @@ TREES = {
 TREES |= dict.fromkeys(data_of_r.TREES, ((), (), ("0.01", "0.1", "1")))
 CALIBRATED = ("municipal", "country", "class of work")
 OTHERS = ("education", "family")
-REAL_CALIBRATED = ("stops", "provinces", "chile", "regions of cps1988")
+REAL_CALIBRATED = ("stops", "provinces", "chile", "regions of cps1988", "exam", "wvs")
 REAL_OTHERS = tuple(name for name in data_of_r.TREES if name not in REAL_CALIBRATED)
 LIMIT, SHARE = 0.2, 0.9
 
@@ -120,7 +120,7 @@ def figures(names: tuple[str, ...]) -> pd.DataFrame:
         asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
         margins = one_way_margins(domain, codes)
         first = by_level(tree, areas)[1]
-        counts = np.bincount(first, minlength=tree.n_areas)
+        counts = np.bincount(first[first >= 0], minlength=tree.n_areas)
         totals = {area: float(counts[area]) for area in range(1, int(tree.starts[2]))}
         for rho in TREES[name][2]:
             plan = rp.plan(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))

@@ -91,6 +91,21 @@ TREES: dict[str, tuple[str, str, str, dict[str, Banded]]] = {
     "exam": ("mlmRev-Exam", "school", "vr intake sex", {}),
     "ses": ("laeken-ses", "location NACE1", "sex age education contract", {}),
     "wvs": ("carData-WVS", "country", "poverty religion age gender", {}),
+    "math achieve": ("nlme-MathAchieve", "School", "Minority Sex SES MathAch",
+                     {"SES": Banded(0.5), "MathAch": Banded(4)}),
+    "nlschools": ("MASS-nlschools", "class", "COMB SES lang",
+                  {"SES": Banded(10), "lang": Banded(10)}),
+    "egsingle": ("mlmRev-egsingle", "schoolid", "grade retained female black hispanic", {}),
+    "guatemala": ("mlmRev-guPrenat", "cluster",
+                  "prenat childAge motherAge indig momEd husEd", {}),
+    "vietnam": ("Ecdat-VietNamI", "commune", "sex married educ illness insurance", {}),
+    "vietnam households": ("Ecdat-VietNamH", "commune", "sex educyr farm hhsize", {}),
+    "benefits": ("Ecdat-Benefits", "state", "sex joblost nwhite ui tenure", {}),
+    "star of kindergarten": ("Ecdat-Star", "schidkn", "classk sex freelunk race", {}),
+    "lectures": ("lme4-InstEval", "dept", "studage lectage service y", {}),
+    "nhanes": ("survey-nhanes", "SDMVSTRA SDMVPSU", "HI_CHOL race agecat RIAGENDR", {}),
+    "growth": ("mice-fdgs", "reg", "sex age", {"age": Banded(1)}),
+    "males": ("Ecdat-Males", "industry occupation", "ethn union married school", {}),
 }  # fmt: skip
 
 

@@ -12,7 +12,8 @@ import rpexplore as rp
 from pages.components.shared.session import escaped, kept_name
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.ranges import Range
-from rpexplore.analysis.suggestions import suggestions
+from rpexplore.analysis.shared_suggestions import shared_suggestions
+from rpexplore.analysis.suggestions import Bench, suggestions
 from rpexplore.analysis.typical_counts import typical_counts
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.area_codebook import AreaCodebook
@@ -220,6 +221,27 @@ def test_what_would_make_a_table_good_is_listed_and_applied(app, small):
     session.button(key=f"apply {numbers['budget']}").click().run()
     assert session.scenario.budget == made.proposals[numbers["budget"]].budget
     assert not session.error
+
+
+def test_one_change_for_many_tables_is_applied_to_all_of_them(app, small):
+    domain = rp.Domain([rp.Attribute("age", rp.Integers(0, 99)), *small.domain.attributes[1:]])
+    scenario = small.replaced(
+        domain=domain, budget=rp.Budget(rho="0.0005"), expected=ExpectedCounts.of_total(50_000)
+    )
+    session = app("plan", scenario)
+    session.segmented_control(key="view of one table").set_value("What would make it good").run()
+    session.unfold("changes together")
+    drawn = DrawnCounts.of(scenario.workload, PublicTables(domain, (), 50_000))
+    made = shared_suggestions(Bench(session.planned, drawn, 0.2, 0.9, None, "people"))
+    best = made.proposals[0]
+    assert plain([escaped(best.text("people"))]) in plain(session.texts("markdown"))
+    session.button(key="apply together 0").click().run()
+    assert not session.error
+    tables = scenario.workload.tables
+    expected = {best.replacements.get(table, table) for table in tables}
+    assert len(best.replacements) == best.n_changed > 1
+    assert {*session.scenario.workload.tables} == expected != {*tables}
+    assert session.scenario.budget == scenario.budget
 
 
 def test_published_releases_stand_beside_the_budget(app, small):

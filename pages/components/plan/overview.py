@@ -1,13 +1,14 @@
 """Which tables are good enough on the Plan page, and what would make the opened one good."""
 
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 from streamlit.components.v2 import component
 
 from pages.components.plan.headline import former_plan
 from pages.components.shared.background import worked_out
-from pages.components.shared.charts import listing
+from pages.components.shared.charts import folded, listing
 from pages.components.shared.expected_counts import forecast_in_areas, show_forecast
 from pages.components.shared.session import (
     attempt,
@@ -26,9 +27,10 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.good_tables import Mark, marks, marks_of_items, matrix_of, worst_first
 from rpexplore.analysis.proposals import AreaProposal, Proposal, TableSuggestions
 from rpexplore.analysis.ranges import range_columns
-from rpexplore.analysis.suggestions import suggestions
+from rpexplore.analysis.shared_suggestions import SharedProposal, shared_suggestions
+from rpexplore.analysis.suggestions import Bench, suggestions
 from rpexplore.analysis.typical_counts import TypicalCounts, typical_counts
-from rpexplore.common.text import describe_share, rounded
+from rpexplore.common.text import describe_share, plural, rounded
 from rpexplore.figures.chart import columns_of
 from rpexplore.figures.good_tables import CSS, SCRIPT, bars, squares, typical_table
 from rpexplore.planning.areas.area_plan import AreaPlan
@@ -36,7 +38,7 @@ from rpexplore.planning.part_plan import Z_95, PartPlan
 from rpexplore.planning.plan import TITLES, Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.scenarios.table_changes import changed_by
+from rpexplore.scenarios.table_changes import changed_by, changed_together
 from rpexplore.workload.rules import PEOPLE
 from rpexplore.workload.table_text import title, title_of
 
@@ -218,6 +220,7 @@ def explained(planned: TablePlan, table: int, former: TablePlan | None) -> None:
 
 
 _SUGGESTIONS = "suggestions"
+TOGETHER = "One change for many tables"
 
 
 def suggested(planned: TablePlan, table: int, made: Forecast | None) -> None:
@@ -239,8 +242,38 @@ def suggested(planned: TablePlan, table: int, made: Forecast | None) -> None:
     (found,) = suggested
     if found.people.low >= share:
         st.caption("The table meets the rule already.")
+    else:
+        _proposals(found, share)
+    folded(TOGETHER, "changes together", partial(_suggested_together, planned, made, limit, share))
+
+
+def _suggested_together(planned: TablePlan, made: Forecast, limit: float, share: float) -> None:
+    """One change for all tables that an attribute makes miss, each with a button to apply it."""
+    assert made.drawn is not None
+    bench = kept(Bench, planned, made.drawn, limit, share, made.survey, made.whom)
+    found = worked_out(shared_suggestions, bench)
+    if found is None:
         return
-    _proposals(found, share)
+    if not found.proposals:
+        st.caption("No one change makes more tables good enough.")
+        return
+    st.caption("Wherever tables with the attribute miss, at the same budget.")
+    for number, proposal in enumerate(found.proposals):
+        text, button = st.columns([5, 1], vertical_alignment="center")
+        text.markdown(escaped(proposal.text(found.whom)))
+        button.button(
+            "Apply", key=f"apply together {number}", on_click=_apply_together, args=(proposal,)
+        )
+
+
+def _apply_together(proposal: SharedProposal) -> None:
+    wanted = proposal.change
+    if change(
+        _SUGGESTIONS,
+        lambda: changed_together(current(), proposal.replacements, wanted.levels),
+    ):
+        tables = plural(proposal.n_changed, "table")
+        say(_SUGGESTIONS, "success", f"Applied to {tables}: {wanted.text}. Undo takes it back.")
 
 
 def suggested_in_areas(made: AreaForecast) -> None:
