@@ -2,14 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
 
 from rpexplore.common.text import text_of_path
-from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.planning.plan import LAST_OF_VERSION_1, is_plan_of_version_1
+from rpexplore.errors import LedgerError, ReleaseError, RpexploreError
+from rpexplore.planning.plan import LAST_OF_VERSION_1, is_plan_of_version_1, load_plan
 from rpexplore.releases.atomic_folder import MANIFEST, clear_unfinished, unfinished_folder
 from rpexplore.releases.ledger.account import (
     Event,
@@ -18,7 +18,7 @@ from rpexplore.releases.ledger.account import (
     ledger_id,
     merged_digests,
 )
-from rpexplore.releases.ledger.chain import seen_end
+from rpexplore.releases.ledger.chain import End, seen_ends
 from rpexplore.releases.ledger.ledger import Ledger, OtherFiguresError
 from rpexplore.releases.ledger.overlaps import in_place_of
 from rpexplore.releases.manifest import manifest_sha256
@@ -32,6 +32,7 @@ from rpexplore.releases.measurement_file import (
     read_booking,
 )
 from rpexplore.releases.pilot import pilot_folder
+from rpexplore.releases.release_steps import PlanSteps
 
 
 def is_entered_as_finished(ledger: Ledger, entry: LedgerEntry, folder: Path) -> bool:
@@ -108,28 +109,45 @@ def ledger_of_run(noted: str, named: str | Path | None) -> Ledger:
         named: Where it lies now, if it was moved, or another name of it.
     """
     own = Ledger(noted)
-    if named is None or (ledger := Ledger(named)) == own:
-        return own
+    ledger = own if named is None else Ledger(named)
     there: list[Event] = []
     with suppress(LedgerError):  # it cannot be reached by that name any more
         there = own.store.read_events()
-    events, end = ledger.store.read_events(), seen_end(own.name)  # later: it may be the same one
     if closed_into(there) is not None:
         return ledger
+    one_id = ledger_id(there) or ledger_id(ledger.store.read_events())
+    ends = seen_ends(one_id)  # before entries are looked at: others may add some
+    events = ledger.store.read_events()
     digests = [event.digest for event in events]
     before = [event.digest for event in there]
-    is_one = ledger_id(there) == ledger_id(events) != ""
-    # Of a file an equal one is a copy as well; a database has several names.
-    lacks = is_one and (digests[: len(before)] != before or (own.path and digests == before))
-    if not lacks and end is not None and end.ledger_id == ledger_id(events):
-        has_end = digests[end.number - 1 : end.number] == [end.digest]
-        lacks = not has_end and end.digest not in merged_digests(events)
-    if lacks:
-        raise LedgerError(
-            f"The ledger {ledger.name!r} is a copy of {own.name!r}, in which the run was booked, "
-            "and does not go on from where that ended; leave --ledger out, or bring that one back."
-        )
+    if ledger_id(events) == one_id != "":
+        # Of a file an equal one is a copy as well; a database has several names.
+        is_copy = ledger != own and digests == before and own.path is not None
+        if is_copy or digests[: len(before)] != before:
+            raise LedgerError(
+                f"The ledger {ledger.name!r} is a copy of {own.name!r}, in which the run was "
+                "booked, and does not go on from where that ended; leave --ledger out, or bring "
+                "that one back."
+            )
+        _refuse_left_behind(ledger, events, ends)
     return ledger
+
+
+def _refuse_left_behind(ledger: Ledger, events: Sequence[Event], ends: Mapping[str, End]) -> None:
+    """Raise `LedgerError` for a ledger of which this user knows a copy that went on further.
+
+    In each of the two a run could be finished. ends: `seen_ends` of its identity
+    """
+    digests, merged = [event.digest for event in events], merged_digests(events)
+    given_up = {event.content["ledger"] for event in events if event.kind == "forgotten"}
+    for name, end in ends.items():
+        has_end = digests[end.number - 1 : end.number] == [end.digest] or end.digest in merged
+        if not has_end and name not in given_up:
+            raise LedgerError(
+                f"The ledger {ledger.name!r} is a copy of {name!r}, and does not go on from where "
+                "that ended when you last added to it: a run could be finished in both. Bring that "
+                "one back and leave --ledger out, name it where it is now, or merge the two."
+            )
 
 
 def noted_run(
@@ -142,16 +160,32 @@ def noted_run(
     folder: of the run; notes of earlier versions there do not tell that moment
     """
     ledger, booking = in_place_of(ledger), read_booking(folder)
-    entries = {entry.id: entry for account in ledger.accounts() for entry in account.entries}
+    # Settled: what a lost connection may still enter would not be that which is written anew.
+    accounts = ledger.accounts(settled=True)
+    entries = {entry.id: entry for account in accounts for entry in account.entries}
     if booking is None or not booking.started:
         return ledger, entries.get(note.entry_id)
     booked = note.booked_sha256 or note.plan_sha256, booking.started
     found = [one for one in entries.values() if (one.plan_sha256, one.started) == booked]
-    # Of two copies of a ledger, merged, that have two releases of it: see `merging`.
-    if len(found) > 1 and (folder / MANIFEST).is_file():
-        sha256 = manifest_sha256(folder)
-        found = [one for one in found if one.manifest_sha256 == sha256] or found
+    found = _with_figures_of(folder, found)
     return ledger, found[-1] if found else None
+
+
+def _with_figures_of(folder: Path, found: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
+    """Of entries of one run those that have the release, or the pilot, in its folder; else all.
+
+    Two copies of a ledger, merged, can have two releases of it, or two pilots: see `merging`.
+    """
+    if len(found) < 2:
+        return found
+    own = []
+    with suppress(OSError, RpexploreError):
+        sha256 = manifest_sha256(folder)
+        own = [one for one in found if one.manifest_sha256 == sha256]
+    with suppress(OSError, RpexploreError):
+        sha256 = pilot_sha256(folder, PlanSteps.of(load_plan(folder / PLAN)).n_pilot)
+        own = own or [one for one in found if one.pilot_sha256 == sha256]
+    return own or found
 
 
 def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None:
@@ -183,6 +217,7 @@ def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None
         and entry.state == "started"
         and note.started in ("", entry.started)
     ]
+    stopped = _with_figures_of(unfinished_folder(output), stopped)
     return stopped[-1] if stopped else None
 
 

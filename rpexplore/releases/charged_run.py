@@ -71,6 +71,7 @@ from rpexplore.releases.persons import one_of_each, refuse_differing, refuse_mor
 from rpexplore.releases.pilot import (
     note_rest,
     refuse_rest_alone,
+    refuse_shown_elsewhere,
     refuse_shown_otherwise,
 )
 from rpexplore.releases.readme import COUNTED_IMPOSSIBLE
@@ -145,6 +146,7 @@ class ChargedRun:
         self._entry = _booked_before(ledger, account, plan, output)
         refuse_rest_alone(plan, output, is_booked=self._entry is not None)
         self._entry_id = None if self._entry is None else self._entry.id
+        self._started = None if self._entry is None else self._entry.started
         self.is_booked = self._entry_id is not None
         self.counts = [
             PartCounts(source, options, steps, self.fingerprint) for steps in self.steps.parts
@@ -152,6 +154,7 @@ class ChargedRun:
         self._impossible = ImpossibleRecords(plan)
         self._reading = options.reading(source)
         if self._entry is None:
+            refuse_shown_elsewhere(output)
             refuse_unnoted(ledger, source)
             if self._record_limit is not None and account.limit_record_rho is None:
                 ledger.store.check_bookable(sets_limit=True)
@@ -222,7 +225,7 @@ class ChargedRun:
         """What measurements of this run are drawn of, for whoever goes on with them."""
         options = self._options
         return {
-            "entry_id": self._entry_id,
+            "started": self._started,
             "records": self.fingerprint.lasting_facts,
             "unknown_values": dict(options.unknown_values),
             **({"missing_values": dict(options.missing_values)} if options.missing_values else {}),
@@ -339,6 +342,7 @@ class ChargedRun:
                     reading=self._reading,
                 )
                 self._entry = self.ledger.entry(self._entry_id) if approvals else None
+                self._started = started
             except (ApprovalError, DataError):
                 (folder / BOOKED).unlink()
                 raise

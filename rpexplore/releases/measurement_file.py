@@ -118,8 +118,8 @@ class BookingNote:
 class DraftNote:
     """The measurements that are on disk while others are still to be drawn.
 
-    origin      what they were drawn of: the run's number in the ledger, and the records as they
-                were counted
+    origin      what they were drawn of: the run, by when it started, and the records as they were
+                counted
     n_measured  how many there are
     sha256      of these
     """
@@ -203,7 +203,7 @@ class Draft:
             write_to_disk(folder / name, content)
         (folder / RUN_FOLDER).mkdir(exist_ok=True)
         note = _note_in(folder / _DRAFT, DraftNote)
-        if note is not None and note.origin == origin and note.n_measured in ends:
+        if note is not None and _are_one(note.origin, origin) and note.n_measured in ends:
             self._keep(note)
         if not self.n_measured:
             if n_used is not None and self._was_used(n_used):
@@ -272,6 +272,21 @@ class Draft:
     def end(self) -> None:
         """Give back the room behind what was drawn."""
         os.truncate(self._folder / _MEASURED, _TYPE.itemsize * self.n_measured)
+
+
+def _are_one(noted: Mapping[str, Any], origin: Mapping[str, Any] | None) -> bool:
+    """Whether measurements were drawn of what others are drawn of.
+
+    Earlier versions noted the run's number, which is another one in a ledger that theirs was
+    merged into; that the folder is of this run the note of its booking tells.
+    """
+    if origin is None or "entry_id" not in noted:
+        return noted == origin
+    without = (
+        {k: v for k, v in one.items() if k not in ("entry_id", "started")}
+        for one in (noted, origin)
+    )
+    return origin["started"] is not None and next(without) == next(without)
 
 
 def write_numbers(folder: Path, numbers: np.ndarray) -> str:

@@ -36,6 +36,7 @@ from rpexplore.releases.measurement_file import (
     MeasurementNote,
     note_shown,
     pilot_sha256,
+    read_booking,
     write_numbers,
 )
 from rpexplore.releases.release_steps import PlanSteps
@@ -140,6 +141,22 @@ def refuse_shown_otherwise(entry: LedgerEntry, output: Path, n_pilot: int) -> No
     )
     failed.says_charge = True
     raise failed
+
+
+def refuse_shown_elsewhere(output: Path) -> None:
+    """Raise `ReleaseError` for the unfinished folder of a run with a released pilot, not of this.
+
+    Which a new run would clear: it is paid for, and goes on where it was booked.
+    """
+    folder = unfinished_folder(output)
+    note = read_booking(folder)
+    if note is not None and note.is_shown:
+        raise ReleaseError(
+            f"The folder {str(folder)!r} is that of a run whose pilot is released, and which was "
+            f"booked for another folder than {str(output)!r}, or has finished. To go on with it at "
+            "no further cost, move it back to where it was; for a new run choose another folder, "
+            "or remove this one."
+        )
 
 
 def note_rest(plan: Plan, run: Path, *, is_begun: bool) -> None:

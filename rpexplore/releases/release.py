@@ -314,13 +314,19 @@ def resume(
             return finished
         note = read_note(output, measured=False)
         book, entry = noted_run(ledger_of_run(note.ledger, ledger), note, output)
+        if entry is None or entry.plan_sha256 != (note.booked_sha256 or note.plan_sha256):
+            raise ReleaseError(
+                f"The ledger {book.name!r} does not have the run of the release in "
+                f"{str(output)!r}, which is complete; name the ledger that it was booked in "
+                "(--ledger)."
+            )
         # Versions that gave a release its name first noted it in the ledger afterwards.
-        if entry is not None and entry.manifest_sha256 not in ("", manifest_sha256(output)):
+        if entry.manifest_sha256 not in ("", manifest_sha256(output)):
             raise ReleaseError(
                 f"The manifest of {str(output)!r} is not the one that the ledger "
                 f"{book.name!r} holds for its run; use the original folder."
             )
-        book.finish(note.entry_id if entry is None else entry.id, manifest_sha256(output))
+        book.finish(entry.id, manifest_sha256(output))
         tidy(output)
         return finished
 

@@ -20,6 +20,7 @@ from rpexplore.releases import release as release_module
 from rpexplore.releases.atomic_folder import unfinished_folder
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger.ledger_file import LedgerFile
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.release import release, resume
 from rpexplore.workload.query_files import marginal_queries
@@ -368,3 +369,128 @@ def test_two_releases_of_a_run_in_copies_of_a_ledger_are_charged_twice_when_thes
     for n_taken in (1, 0):  # nothing twice
         assert into.merge(other) == n_taken
     assert [one.spent_record_rho for one in into.accounts()] == [2 * rho]
+
+
+def on_two_machines(data: Path, run: Callable[[], object], tmp_path, monkeypatch) -> None:
+    """Run here, and on a machine with copies of all that is there; what each has is kept apart.
+
+    Ledger, unfinished folder, outputs and home of each are in `here` and `there`; nothing is left.
+    """
+    own = [data.parent / FILENAME, unfinished_folder(tmp_path / "out"), tmp_path / "home"]
+    (tmp_path / "home").mkdir(exist_ok=True)
+    shutil.copytree(tmp_path, tmp_path / "before", ignore=shutil.ignore_patterns("before"))
+    for machine in ("here", "there"):
+        if machine == "there":
+            for path in own:
+                (tmp_path / "before" / path.relative_to(tmp_path)).rename(path)
+        run()
+        (tmp_path / machine).mkdir()
+        for path in (*own, tmp_path / "out-pilot"):
+            path.rename(tmp_path / machine / path.name.lstrip("."))
+
+
+@pytest.mark.parametrize(
+    "here_draws", ["its pilot", pytest.param("all", marks=pytest.mark.nightly)]
+)
+def test_two_pilots_that_are_charged_twice_when_ledgers_are_merged_can_both_go_on(
+    here_draws, data, output, tmp_path, monkeypatch
+):
+    """One was refused, and removed where all was drawn, as the ledger has two runs for it."""
+    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home"))
+    run = partial(release, plan_of("a pilot"), data, output)
+    shutil.rmtree(booked_twice(run, output, monkeypatch))
+
+    def show() -> None:
+        run(pilot_only=True)
+        if here_draws == "all" and not (tmp_path / "here").exists():
+            stopped("Writing the release", run)
+
+    on_two_machines(data, show, tmp_path, monkeypatch)
+    book = Ledger.beside(data)
+    shutil.copy(tmp_path / "here" / FILENAME, book.path)
+    (tmp_path / "here" / "home").rename(tmp_path / "home")
+    assert book.merge(Ledger(tmp_path / "there" / FILENAME)) == 1
+    for machine in ("here", "there"):
+        (tmp_path / machine / "out.unfinished").rename(unfinished_folder(output))
+        (tmp_path / machine / "out-pilot").rename(tmp_path / "out-pilot")
+        if machine == "here" and here_draws == "all":
+            resume(output)
+        else:
+            run()
+        output.rename(tmp_path / machine / "out")
+        (tmp_path / "out-pilot").rename(tmp_path / machine / "out-pilot")
+    assert states(book) == ["finished", "finished"]
+
+
+def test_a_complete_release_ends_no_run_of_another_ledger_with_its_number(data, output, tmp_path):
+    """That run had its noise drawn, and could never be finished."""
+    stopped("Finished", partial(release, plan_of("tables"), data, output))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rpexplore.releases.charged_run.tidy", stop)
+        with pytest.raises(KeyboardInterrupt):
+            release(plan_of("tables"), data, tmp_path / "complete")
+    book = Ledger.beside(data)
+    book.path.rename(tmp_path / "gone.sqlite")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RPEXPLORE_HOME", str(tmp_path / "other home"))
+        for name in ("one", "two"):
+            stopped(
+                "Writing the release",
+                partial(release, plan_of("own counts"), data, tmp_path / name),
+            )
+        with pytest.raises(ReleaseError, match="does not have the run of the release"):
+            resume(tmp_path / "complete")
+        assert states(book) == ["started", "started"]
+        resume(tmp_path / "two")
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_run_that_finished_in_a_ledger_that_was_moved_is_not_finished_in_an_older_copy(
+    is_named, data, output, tmp_path, monkeypatch
+):
+    """Under the name of neither the user had added what the copy lacks."""
+    first, second = drawn_apart(
+        partial(release, plan_of("tables"), data, output), output, monkeypatch
+    )
+    own, copy = data.parent / FILENAME, tmp_path / "copy.sqlite"
+    shutil.copy(own, copy)
+    own.rename(tmp_path / "moved.sqlite")
+    resume(first, ledger=tmp_path / "moved.sqlite")
+    if not is_named:
+        copy.rename(own)
+    with pytest.raises(LedgerError, match=r"is a copy of .* finished in both"):
+        resume(second, ledger=copy if is_named else None)
+    assert not second.exists()
+    with pytest.raises(ReleaseError, match="finished elsewhere"):
+        resume(second, ledger=tmp_path / "moved.sqlite")
+
+
+def test_an_end_that_a_server_is_still_entering_is_waited_for(data, output, monkeypatch):
+    """The release was written anew, refused as another one, and removed."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "finish", entered_and_stopped(Ledger.finish))
+        patch.setattr("rpexplore.releases.ledger.ledger_file.note_end", lambda *_: None)
+        with pytest.raises(KeyboardInterrupt):
+            release(plan_of("tables"), data, output)
+    read = LedgerFile.read_events
+
+    def unsettled(file: LedgerFile) -> list:
+        return [event for event in read(file) if event.kind != "finished"]
+
+    monkeypatch.setattr("rpexplore.releases.finished_release.now", lambda: "later")
+    monkeypatch.setattr(LedgerFile, "read_events", unsettled)
+    monkeypatch.setattr(LedgerFile, "settled_events", read)
+    assert Release.load(resume(output).folder)
+
+
+def test_a_shown_pilot_that_was_moved_is_not_cleared_by_a_new_run(data, output, tmp_path):
+    run = partial(release, plan_of("a pilot"), data)
+    run(output, pilot_only=True)
+    moved = unfinished_folder(output).rename(unfinished_folder(tmp_path / "moved"))
+    for pilot_only in (True, False):
+        with pytest.raises(ReleaseError, match="move it back to where it was"):
+            run(tmp_path / "moved", pilot_only=pilot_only)
+    assert states(Ledger.beside(data)) == ["started"]
+    moved.rename(unfinished_folder(output))
+    run(output)
+    assert states(Ledger.beside(data)) == ["finished"]

@@ -46,6 +46,17 @@ def seen_end(ledger: str) -> End | None:
         return None
 
 
+def seen_ends(one_id: str) -> dict[str, End]:
+    """Where ledgers of this identity, under any name, ended when this user last added to them."""
+    ends = {}
+    for file in sorted((home_folder() / "ledgers").glob("*.json")):
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            noted = json.loads(file.read_bytes())
+            if (end := End(**noted["end"])).ledger_id == one_id:
+                ends[noted["ledger"]] = end
+    return ends
+
+
 def note_end(ledger: str, end: End | None) -> None:
     """Remember where the ledger of this name ends; None: nothing of it."""
     with suppress(OSError):  # a home that cannot be written to
