@@ -335,6 +335,8 @@ def test_a_sheet_of_records_is_not_read_beyond_its_first_rows():
 def test_a_range_of_whole_numbers_may_have_a_dash_and_is_no_single_band():
     of_type = Domain.parse("name;type;values\nage;integer;0-9\n", "codebook.csv")
     assert of_type["age"].values == rp.Integers(0, 9)
+    in_steps = Domain.parse("name;type;values\nage;integer;0-9 step 5\n", "codebook.csv")
+    assert in_steps["age"].values == rp.Integers(0, 9, 5)
     bands = Domain.parse("name;values\nage;0-9, 10-19\n", "codebook.csv")
     assert bands["age"].labels() == ["0-9", "10-19"]
     with pytest.raises(DomainError, match=r"line 2: .* write 0\.\.9 for the numbers"):
