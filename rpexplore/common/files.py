@@ -174,11 +174,12 @@ def whole_file(path: str | Path) -> Iterator[Path]:
                 if error.filename is None:  # writing, as on a full disk, names no file
                     error.filename = str(path)
                 raise
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        if path.exists():
-            part.chmod(stat.S_IMODE(path.stat().st_mode))
-        part.replace(path)
+            # Still locked: another writer would take it for left, and a disk may be slow.
+            with part.open("rb+") as file:
+                os.fsync(file.fileno())
+            if path.exists():
+                part.chmod(stat.S_IMODE(path.stat().st_mode))
+            part.replace(path)
     with contextlib.suppress(OSError):  # a file system without; the file itself is written
         names_to_disk(path.parent)
 

@@ -433,6 +433,8 @@ def _of_open_document(parts: _Parts) -> dict[str, list[Row]]:
                 text = _number_text(cell.get("value", text))
             elif cell.get("value-type") == "boolean":
                 text = cell.get("boolean-value", text)
+            elif cell.get("value-type") == "date":  # shown with two digits of the year, or fewer
+                text = cell.get("date-value", text)
             times = _repeats(cell.get("number-columns-repeated", "1"))
             if text or times <= _EMPTY_RUN:
                 row.extend([text] * min(times, _MOST_COLUMNS - len(row)))

@@ -137,7 +137,7 @@ _KNOWN = VARIABLES | {"attribute", "value", "label", "group", "code"}
 _MOST_TITLES = 20  # rows above the names of columns: a heading, a date, empty ones
 
 _RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+?)\s*(?:step\s+(.+?)\s*)?")
-_WITH_A_DASH = re.compile(r"([+-]?[0-9]+)\s*[-–]\s*([0-9]+)")
+_WITH_A_DASH = re.compile(r"([+-]?[0-9]+)\s*[-–]\s*([0-9]+)(\s+step\s.+)?")
 
 
 def attributes_of_variables(
@@ -196,12 +196,13 @@ def _field_of_variable(row: Mapping[str, str]) -> dict[str, Any]:
             for value, label in missing.items()
         ]
     if dashed := _WITH_A_DASH.fullmatch(text):  # alone, it is a range and no band among others
+        numbers = f"{dashed[1]}..{dashed[2]}{dashed[3] or ''}"
         if not kind:
             raise DomainError(
                 f"the values {text!r} can be whole numbers or one band; write "
-                f"{dashed[1]}..{dashed[2]} for the numbers, or the type string for the band."
+                f"{numbers} for the numbers, or the type string for the band."
             )
-        text = f"{dashed[1]}..{dashed[2]}" if kind == "integer" else text
+        text = numbers if kind == "integer" else text
     span = _RANGE.fullmatch(text)
     if kind == "bins":
         edges = [*_listed_values(text)]

@@ -102,6 +102,21 @@ def test_what_a_killed_writer_left_is_cleared(tmp_path):
     assert names(tmp_path) == [*left, "elsewhere", "file"]
 
 
+def test_a_file_that_a_slow_disk_takes_long_for_is_not_taken_for_left(tmp_path, monkeypatch):
+    at_once = os.fsync
+
+    def slow(file: int) -> None:
+        monkeypatch.setattr(os, "fsync", at_once)
+        for folder in tmp_path.glob(".rpexplore-part-*"):
+            os.utime(folder, (0, folder.stat().st_mtime - 60))
+        write_whole(tmp_path / "other", "text")
+        at_once(file)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    write_whole(tmp_path / "file", "text")
+    assert names(tmp_path) == ["file", "other"]
+
+
 def test_the_folder_of_another_user_is_not_cleared(tmp_path, monkeypatch):
     folder = tmp_path / ".rpexplore-part-killed"
     folder.mkdir()

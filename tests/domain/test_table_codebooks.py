@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from datetime import date
 from io import BytesIO
 
 import openpyxl
@@ -41,6 +42,8 @@ def ods(**sheets: list[list[object]]) -> bytes:
         if value is None:
             return '<table:table-cell table:number-columns-repeated="1"/>'
         kind = f'office:value-type="float" office:value="{value}"' * isinstance(value, int | float)
+        if isinstance(value, date):
+            kind, value = f'office:value-type="date" office:date-value="{value}"', "31.01.26"
         note = "<office:annotation><text:p>a note</text:p></office:annotation>"
         return f"<table:table-cell {kind}>{note}<text:p>{value}</text:p></table:table-cell>"
 
@@ -332,9 +335,17 @@ def test_a_sheet_of_records_is_not_read_beyond_its_first_rows():
     assert draft.remarks == ("Sheets that hold no codebook were passed over: 'Records'.",)
 
 
+def test_a_day_of_opendocument_is_the_day_however_it_is_shown():
+    content = ods(day=[["value", "label"], [date(2026, 1, 31), "a"], [date(1926, 1, 31), "b"]])
+    values = codebook_of_sheets(content, "c.ods").domain["day"].values
+    assert values == rp.Categories(("2026-01-31", "1926-01-31"), ("a", "b"))
+
+
 def test_a_range_of_whole_numbers_may_have_a_dash_and_is_no_single_band():
     of_type = Domain.parse("name;type;values\nage;integer;0-9\n", "codebook.csv")
     assert of_type["age"].values == rp.Integers(0, 9)
+    in_steps = Domain.parse("name;type;values\nage;integer;0-9 step 5\n", "codebook.csv")
+    assert in_steps["age"].values == rp.Integers(0, 9, 5)
     bands = Domain.parse("name;values\nage;0-9, 10-19\n", "codebook.csv")
     assert bands["age"].labels() == ["0-9", "10-19"]
     with pytest.raises(DomainError, match=r"line 2: .* write 0\.\.9 for the numbers"):

@@ -109,6 +109,16 @@ def test_they_are_0_in_whole_counts_which_add_up_without_them(data, output, tmp_
         rp.whole_area_counts(done, tmp_path / "more", totals={**known, ("E",): 1})
 
 
+def test_they_are_0_in_best_guesses_which_are_read_and_published(data, output, tmp_path):
+    guesses = rp.area_guesses(rp.release(PLAN, data, output), output.parent / "guesses")
+    towns = guesses.table("town", "sex")
+    assert towns[["region", "town"]].drop_duplicates().to_numpy().tolist() == list(map(list, ROWS))
+    assert not towns[6:][["value", "model_error", "unbiased_value"]].to_numpy().any()
+    publish(output.parent / "guesses", tmp_path / "export")
+    csv = pd.read_csv(next((tmp_path / "export" / "tables").glob("2_town*sex.csv")))
+    assert csv["model_error"][6:].tolist() == [0] * 4
+
+
 def test_they_are_0_in_what_is_combined(data, output, tmp_path):
     one, two = rp.release(PLAN, data, output), rp.release(PLAN, data, tmp_path / "two")
     write_combined(rp.combine(one, two), tmp_path / "both")

@@ -383,9 +383,9 @@ class _Writer:
                 continue
             n_cells = int(plan.workload.tables.exact_cells[table])
             zeros = np.zeros(len(plan.workload.tree.empty_on(level)) * n_cells, dtype=np.int64)
-            figures = {PROCESSED_VALUE: zeros}
+            figures: dict[Column, np.ndarray] = {PROCESSED_VALUE: zeros}
             if self.label == GUESSES_LABEL:
-                figures[AREA_MODEL_ERROR] = zeros.astype(float)
+                figures[AREA_MODEL_ERROR] = zeros.astype(np.float32)  # as in other files
             entries.append(self._table(empty_file(plan, level, table), level, table, figures))
         return entries
 
