@@ -248,7 +248,8 @@ class _Root:
 
     @property
     def work(self) -> float:
-        return sum(float(block.size) ** 3 for block in self.blocks.values())
+        of_blocks = sum(float(block.size) ** 3 for block in self.blocks.values())
+        return of_blocks + _WORK_OF_A_PART * len(self.blocks) * len(self.joined)
 
     def bound(self) -> tuple[float, dict[int, np.ndarray]]:
         """A lower bound of (tr K^½)², and of each attribute the diagonal of the root, by value."""
@@ -313,29 +314,34 @@ class _Root:
     def _lost(self, parts: Mapping[frozenset[int], _Part]) -> float:
         """Σ over pairs of blocks tr K_gh S_h⁻² K_hg S_g⁻¹, S the roots of the blocks."""
         found = 0.0
-        own = frozenset(self.joined)
-        groups: dict[frozenset[int], list[frozenset[int]]] = {}
-        for cut in parts:
-            groups.setdefault(cut - own, []).append(cut)
-        for one, other in chain.from_iterable(product(g, repeat=2) for g in groups.values()):
-            both = self.blocks.get(one | other)
-            if one == other or both is None:
-                continue
-            gram = np.zeros((self.blocks[one].size, self.blocks[other].size))
-            for table in both.tables:
-                factor, sizes = self._factor(table, both.cut)
-                rows = self.blocks[one].of_table(sizes)
-                columns = self.blocks[other].of_table(sizes)
-                gram[np.ix_(rows, columns)] += factor
-            gram = parts[one].vectors.T @ gram @ parts[other].vectors
-            times = math.prod(map(self._times, one & other))
-            for column in one ^ other:
-                axis = self.joined[column]
-                power = 0.5 if column in one else 1.0
-                times *= float(np.sum(axis.couplings**2 / axis.others**power))
-            roots = parts[one].roots[:, None] * parts[other].roots ** 2
-            found += times * float(np.sum(gram**2 / roots))
+        for cut, both in self.blocks.items():
+            alike, own = cut - set(self.joined), cut & set(self.joined)
+            for in_one, in_other in product(_subsets(sorted(own)), repeat=2):
+                if in_one == in_other or own != {*in_one, *in_other}:
+                    continue
+                found += self._lost_between(alike | set(in_one), alike | set(in_other), both, parts)
         return found
+
+    def _lost_between(
+        self,
+        one: frozenset[int],
+        other: frozenset[int],
+        both: _Block,
+        parts: Mapping[frozenset[int], _Part],
+    ) -> float:
+        gram = 0.0
+        for table in both.tables:
+            factor, sizes = self._factor(table, both.cut)
+            left = parts[one].vectors[self.blocks[one].of_table(sizes)]
+            right = parts[other].vectors[self.blocks[other].of_table(sizes)]
+            gram = gram + left.T @ factor @ right
+        times = math.prod(map(self._times, one & other))
+        for column in one ^ other:
+            axis = self.joined[column]
+            power = 0.5 if column in one else 1.0
+            times *= float(np.sum(axis.couplings**2 / axis.others**power))
+        roots = parts[one].roots[:, None] * parts[other].roots ** 2
+        return times * float(np.sum(gram**2 / roots))
 
     def _add(self, diagonal: np.ndarray, column: int, block: _Block, root: np.ndarray) -> None:
         """Add a root's sum over all attributes but one, in its first and joined directions."""
