@@ -94,7 +94,7 @@ def groups_where(attribute: Attribute, level: Level, operator: str, value: Value
     has_order = not isinstance(attribute.values, Categories)
     if not has_order and all(_number(text) is not None for text in attribute.stored_values()):
         has_order = True
-        order = np.argsort(numbers_of_categories(attribute), kind="stable")
+        order = np.argsort(np.array(numbers_of_categories(attribute)), kind="stable")
     runs = 1 + np.count_nonzero(np.diff(groups[order]))
     ranks = np.full(attribute.size, -1)
     ranks[order] = np.concatenate([[0], np.cumsum(np.diff(groups[order]) != 0)])

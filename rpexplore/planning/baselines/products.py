@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from math import ceil, log
 
@@ -20,7 +21,7 @@ from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Moments
 from rpexplore.workload.bases import Basis
-from rpexplore.workload.bases.base import Intervals
+from rpexplore.workload.bases.base import Intervals, Operator
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
 
@@ -258,11 +259,16 @@ class SingularValues(Baseline):
         for index, (attribute, basis) in enumerate(workload.attribute_bases):
             if not basis.is_identity:
                 queries = query_matrix(basis, workload.domain.attributes[attribute]).operator
-                squares = np.linalg.eigvalsh(queries.gram)
-                singular = np.sum(np.sqrt(np.maximum(squares, 0.0)))
-                variance = singular**2 / queries.n_values / queries.n_rows
+                variance = _sum_of_singular_values(queries) ** 2 / queries.n_values / queries.n_rows
                 logs[:, index] = np.log(variance * (1 - 1e-9))  # rounding
         return product_variances(workload, np.zeros(len(workload.domain) + 1), logs)
+
+
+@lru_cache(maxsize=4)  # every yardstick is held against the bound
+@one_thread()
+def _sum_of_singular_values(queries: Operator) -> float:
+    squares = np.linalg.eigvalsh(queries.gram)
+    return float(np.sum(np.sqrt(np.maximum(squares, 0.0))))
 
 
 # ---- Best product: of all mechanisms that measure all combinations of attributes' queries the

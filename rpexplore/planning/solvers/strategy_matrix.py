@@ -474,13 +474,13 @@ def _near(
             start = best_matrix(of_values, tolerance=_FIRST)
             near = start.value_weights, start.reference
         else:
-            near = extrapolated(*solved[-2:], len(of_values))
+            near = extrapolated(solved[-2], solved[-1], len(of_values))
         search = _joint_search(of_values, of_totals, total, _COARSE)
         joint = anderson_acceleration(
             search.step, search.state(*near), tolerance=_COARSE, leeway=LEEWAY, limit=_MOST_COARSE
         )
         solved.append((joint.value_weights, joint.reference))
-    return extrapolated(*solved[-2:], len(gram))
+    return extrapolated(solved[-2], solved[-1], len(gram))
 
 
 def _lower_bound(gram: np.ndarray, reference: np.ndarray, value_weights: np.ndarray) -> float:

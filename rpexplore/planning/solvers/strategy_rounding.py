@@ -223,14 +223,12 @@ def _turned(matrix: np.ndarray, bits: float, count: int) -> Iterator[np.ndarray]
     raised = [matrix]
     leasts = 4 * 2.0**-bits, 2.0 ** (-bits / 2), 2.0 ** (-bits / 4)
     # Where many values need none raised, finding that out takes a tenth of a decomposition.
-    if n >= MANY and _are_longer(matrix, max(leasts)):
-        leasts = ()
-    else:
+    if n < MANY or not _are_longer(matrix, max(leasts)):
         left, lengths, right = np.linalg.svd(matrix, full_matrices=False)
-    for least in leasts:
-        if lengths.min() < least < 0.5:
-            lifted = left * np.maximum(lengths, least) @ right
-            raised.append(lifted / np.sqrt((lifted**2).sum(axis=0).max()))
+        for least in leasts:
+            if lengths.min() < least < 0.5:
+                lifted = left * np.maximum(lengths, least) @ right
+                raised.append(lifted / np.sqrt((lifted**2).sum(axis=0).max()))
     yield from raised
     if bits >= _PLENTY_OF_BITS or n > _MOST_TURNED:
         return

@@ -200,11 +200,15 @@ class Questions:
         asked: dict[str, Any] = {}
         for name, selection in where.items():
             attribute = self.domain[name]
-            if not attribute.of or attribute.of in where or attribute.of not in self.domain:
+            are_texts = not isinstance(selection, str) and any(
+                isinstance(s, str) for s in selection
+            )
+            if not attribute.of or attribute.of in where or are_texts:
                 asked[name] = selection
             else:
-                within = np.array(coefficients(attribute, selection))
-                asked[attribute.of] = within[list(attribute.index_of_values)].tolist()
+                is_text = isinstance(selection, str)
+                of_groups = coefficients(attribute, selection) if is_text else selection
+                asked[attribute.of] = np.array(of_groups)[list(attribute.index_of_values)].tolist()
         return asked
 
     def model(self, on_progress: Progress = no_progress) -> "FittedModel":
