@@ -1,6 +1,7 @@
 """Files that hold records: statistics packages, Parquet, zip files, and how large they become."""
 
 import codecs
+import copy
 import io
 import os
 import re
@@ -548,9 +549,12 @@ def unpacked_size(content: bytes, most: int) -> int:
                 size = sum(entry.file_size for entry in entries)
                 if size > most:
                     return size
-                parquet = [
-                    file for entry in entries if (file := archive.read(entry)).startswith(PARQUET)
-                ]
+                for entry in entries:
+                    file = _unpacked(archive, entry, most)
+                    if file is None:
+                        return most + 1
+                    if file.startswith(PARQUET):
+                        parquet.append(file)
         except DAMAGED:
             return len(content)
     if not parquet:
@@ -561,6 +565,21 @@ def unpacked_size(content: bytes, most: int) -> int:
         return size + in_other_process(_size_of_parquet, parquet, most)
     except (RpexploreError, MemoryError):
         return most + 1
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int) -> bytes | None:
+    """A file in a zip file; None if it has another size than is stated, or may have any.
+
+    Python unpacks all that is there, also where less is stated, and of bzip2 and LZMA all at once.
+    """
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return None
+    stated = copy.copy(entry)
+    stated.file_size = most + 1
+    stated.CRC = None  # type: ignore[assignment]  # which is that of what is stated
+    with archive.open(stated) as file:
+        content = file.read(most + 1)
+    return content if len(content) == entry.file_size else None
 
 
 def _size_of_parquet(files: list[bytes], most: int) -> int:

@@ -1,6 +1,7 @@
 """How large an uploaded file becomes when it is read."""
 
 import io
+import struct
 import zipfile
 
 import pyarrow as pa
@@ -85,3 +86,12 @@ def test_values_are_counted_before_one_is_made(content, n_values):
 
 def test_what_is_packed_twice_is_not_unpacked_twice():
     assert number_of_values(zipped(zipped(b"," * MOST))) < 100  # no reader would
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
+def test_a_zip_file_that_states_less_than_it_holds_is_not_unpacked(packing):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", packing) as archive:
+        archive.writestr("project.json", bytes(7_654_321))
+    small = file.getvalue().replace(struct.pack("<I", 7_654_321), struct.pack("<I", 100))
+    assert unpacked_size(small, most=10_000) > 10_000
