@@ -103,7 +103,7 @@ def test_a_csv_file_of_conditions_is_about_the_attributes_that_they_name(run):
     assert QueryPlan.load("total.json").queries.names == ("total",)
     counts = ["--count", "total ± 5", "--count", "height > 5 ± 5"]
     told = run.refused(*LIST, *counts, "--rho", "1", "--out", "other.json")
-    assert "Line 2: " in told and "there is no attribute 'height'" in told
+    assert "Line 2: At character 1 of the condition, 'height': there is no attribute" in told
 
 
 def test_counts_about_many_cells_by_other_attributes_are_planned_and_released(run):
