@@ -644,11 +644,12 @@ def number_of_values(content: bytes) -> int:
     """
     if not content.startswith(ZIP):
         return _number_of_values(content)
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return sum(_number_of_values(archive.read(entry)) for entry in archive.infolist())
-    except DAMAGED:
-        return 0
+    found = 0
+    with suppress(*DAMAGED), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for entry in archive.infolist():
+            with suppress(*DAMAGED):
+                found += _number_of_values(archive.read(entry))
+    return found
 
 
 def _number_of_values(content: bytes) -> int:

@@ -101,8 +101,10 @@ def test_a_file_with_a_password_does_not_hide_what_another_one_holds():
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("secret", b"")
-        archive.writestr("project.json", bytes(7_654_321))
-    small = file.getvalue().replace(struct.pack("<I", 7_654_321), struct.pack("<I", 100))
-    first = small.index(b"PK\1\2") + 8  # its flags, where the list of files is
-    locked = small[:first] + bytes([small[first] | 1]) + small[first + 1 :]
-    assert unpacked_size(locked, most=10_000) > 10_000
+        archive.writestr("project.json", b"," * 7_654_321)
+    first = file.getvalue().index(b"PK\1\2") + 8  # its flags, where the list of files is
+    locked = bytearray(file.getvalue())
+    locked[first] |= 1
+    assert number_of_values(bytes(locked)) == 7_654_321
+    small = locked.replace(struct.pack("<I", 7_654_321), struct.pack("<I", 100))
+    assert unpacked_size(bytes(small), most=10_000) > 10_000
