@@ -267,7 +267,12 @@ def suggest(
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
         part, areas = plan.part("tables"), plan.part("areas")
-        if part is None and (areas is None or together):
+        if part is None and areas is not None and together:
+            raise RpexploreError(
+                "Changes of several tables at once are not there for tables in areas, and this "
+                "plan has no others; leave --together out."
+            )
+        if part is None and areas is None:
             raise RpexploreError(
                 "Changes are suggested for noisy tables and tables in areas, and this plan has "
                 "none. “rpexplore forecast” says what its parts miss."
