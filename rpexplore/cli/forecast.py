@@ -267,10 +267,15 @@ def suggest(
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
         part, areas = plan.part("tables"), plan.part("areas")
-        if part is None and (areas is None or together):
+        if part is None and areas is None:
             raise RpexploreError(
                 "Changes are suggested for noisy tables and tables in areas, and this plan has "
                 "none. “rpexplore forecast” says what its parts miss."
+            )
+        if part is None and together:
+            raise RpexploreError(
+                "Changes of several tables at once are not there for tables in areas, and this "
+                "plan has no others; leave --together out."
             )
         on_levels, texts = _split_by_level(areas, table or [])
         named = [table_from_text((part or areas).domain, text) for text in texts]

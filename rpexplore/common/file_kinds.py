@@ -10,7 +10,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -550,11 +550,12 @@ def unpacked_size(content: bytes, most: int) -> int:
                 if size > most:
                     return size
                 for entry in entries:
-                    file = _unpacked(archive, entry, most)
-                    if file is None:
-                        return most + 1
-                    if file.startswith(PARQUET):
-                        parquet.append(file)
+                    with suppress(*DAMAGED):  # which says nothing of the other ones
+                        file = _unpacked(archive, entry, most)
+                        if file is None:
+                            return most + 1
+                        if file.startswith(PARQUET):
+                            parquet.append(file)
         except DAMAGED:
             return len(content)
     if not parquet:
@@ -643,11 +644,12 @@ def number_of_values(content: bytes) -> int:
     """
     if not content.startswith(ZIP):
         return _number_of_values(content)
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return sum(_number_of_values(archive.read(entry)) for entry in archive.infolist())
-    except DAMAGED:
-        return 0
+    found = 0
+    with suppress(*DAMAGED), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for entry in archive.infolist():
+            with suppress(*DAMAGED):
+                found += _number_of_values(archive.read(entry))
+    return found
 
 
 def _number_of_values(content: bytes) -> int:

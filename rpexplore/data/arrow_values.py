@@ -142,15 +142,23 @@ def as_written(field: pa.Field, metadata: Mapping[bytes, bytes] | None) -> pa.Fi
     return field
 
 
+_NO_DICTIONARY = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
+
+
 def with_dictionary(names: Sequence[str], about: FileMetaData) -> list[str]:
     """Columns of a Parquet file that can be read by their distinct values.
 
-    pyarrow makes no dictionaries of texts that are stored by what they share with the one before.
-    The first group of records tells: whoever writes a file stores all of them alike.
+    pyarrow makes no dictionaries of texts that are stored by what they share with the one before,
+    nor of those whose lengths are stored apart. Some programs (DuckDB) choose for each group of
+    records.
     """
-    places = range(about.num_columns) if about.num_row_groups else ()
-    chunks = (about.row_group(0).column(place) for place in places)
-    shared = {one.path_in_schema for one in chunks if "DELTA_BYTE_ARRAY" in one.encodings}
+    places = [p for p in range(about.num_columns) if about.schema.column(p).path in names]
+    chunks = (
+        about.row_group(group).column(place)
+        for group in range(about.num_row_groups)
+        for place in places
+    )
+    shared = {one.path_in_schema for one in chunks if not _NO_DICTIONARY.isdisjoint(one.encodings)}
     return [name for name in names if name not in shared]
 
 

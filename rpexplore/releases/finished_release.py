@@ -311,8 +311,9 @@ class SeveralParts(PartReader):
             ReleaseError: If there is no such table.
             DomainError: If an attribute has no such level.
         """
-        names = [name for given in attributes for name in ([given] if isinstance(given, str)
-                                                           else given)]  # fmt: skip
+        names = [
+            name for given in attributes for name in ([given] if isinstance(given, str) else given)
+        ]
         if isinstance(level, Mapping):
             names, level = at_levels(names, level), None
         if level is not None:

@@ -407,13 +407,28 @@ def test_a_codebook_that_counts_a_text_as_another_value_is_no_codebook_of_a_rele
     assert not difference_of_cells(days[0], days[2]) + difference_of_cells(days[2], days[3])
 
 
-def test_texts_of_parquet_stored_by_what_they_share(tmp_path):
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_texts_of_parquet_stored_by_differences(tmp_path, encoding):
     table = pa.table({"sex": ["f", "m", None, "f"]})
-    options = {"use_dictionary": False, "column_encoding": {"sex": "DELTA_BYTE_ARRAY"}}
+    options = {"use_dictionary": False, "column_encoding": {"sex": encoding}}
     pq.write_table(table, tmp_path / "records.parquet", **options)
     source = FileSource(tmp_path / "records.parquet")
     counts = source.count(BOTH, [(0,)], missing_values={"sex": "m"})
     assert counts.counts((0,)).tolist() == [2, 2]
+
+
+def test_texts_of_parquet_stored_by_differences_in_later_groups_alone(tmp_path):
+    path, n = tmp_path / "records.parquet", 2048
+    duckdb.sql(
+        f"COPY (SELECT 'v' || greatest(i - {n}, 0) AS v FROM range({2 * n}) AS t(i)) TO '{path}' "
+        f"(PARQUET_VERSION v2, ROW_GROUP_SIZE {n})"
+    )
+    about = pq.read_metadata(path)
+    kinds = [about.row_group(group).column(0).encodings for group in range(2)]
+    assert ["DELTA_LENGTH_BYTE_ARRAY" in own for own in kinds] == [False, True]
+    domain = Domain((Attribute("v", Categories(tuple(f"v{i}" for i in range(n)))),))
+    counts = FileSource(path).count(domain, [(0,)])
+    assert counts.counts((0,)).tolist() == [n + 1] + [1] * (n - 1)
 
 
 @pytest.mark.parametrize("options", [{}, {"write_page_index": True, "row_group_size": 2}])

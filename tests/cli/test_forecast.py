@@ -138,3 +138,5 @@ def test_changes_of_tables_in_areas_are_suggested_and_applied(tmp_path, monkeypa
     assert part.accuracy()["level"].tolist() == ["county"]
     refused = program.refused("suggest", "plan.json", "--expected-count", "9", "--table", "sex")
     assert "names no level of areas" in refused
+    together = ("suggest", "plan.json", "--expected-count", "5000", "--together")
+    assert "not there for tables in areas" in program.refused(*together)

@@ -101,8 +101,9 @@ def test_a_csv_file_of_conditions_is_about_the_attributes_that_they_name(run):
     Path("list.csv").write_text("condition,target\ntotal,5\n", "utf-8")
     run.done(*LIST, "--counts", "list.csv", "--rho", "1", "--out", "total.json")
     assert QueryPlan.load("total.json").queries.names == ("total",)
-    unknown = [*LIST, "--count", "height > 5 ± 5", "--rho", "1", "--out", "other.json"]
-    assert "--counts-of A,B says which" in run.refused(*unknown)
+    counts = ["--count", "total ± 5", "--count", "height > 5 ± 5"]
+    told = run.refused(*LIST, *counts, "--rho", "1", "--out", "other.json")
+    assert "Line 2: At character 1 of the condition, 'height': there is no attribute" in told
 
 
 def test_counts_about_many_cells_by_other_attributes_are_planned_and_released(run):

@@ -95,3 +95,16 @@ def test_a_zip_file_that_states_less_than_it_holds_is_not_unpacked(packing):
         archive.writestr("project.json", bytes(7_654_321))
     small = file.getvalue().replace(struct.pack("<I", 7_654_321), struct.pack("<I", 100))
     assert unpacked_size(small, most=10_000) > 10_000
+
+
+def test_a_file_with_a_password_does_not_hide_what_another_one_holds():
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("secret", b"")
+        archive.writestr("project.json", b"," * 7_654_321)
+    first = file.getvalue().index(b"PK\1\2") + 8  # its flags, where the list of files is
+    locked = bytearray(file.getvalue())
+    locked[first] |= 1
+    assert number_of_values(bytes(locked)) == 7_654_321
+    small = locked.replace(struct.pack("<I", 7_654_321), struct.pack("<I", 100))
+    assert unpacked_size(bytes(small), most=10_000) > 10_000
