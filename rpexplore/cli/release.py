@@ -64,6 +64,7 @@ def release(
     from rpexplore.releases.approvals import load_approvals
     from rpexplore.releases.atomic_folder import MANIFEST, check_new
     from rpexplore.releases.booked_run import booked_run
+    from rpexplore.releases.ledger.ledger import Ledger
     from rpexplore.releases.ledger.overlaps import describe_earlier_run, ledger_of
     from rpexplore.releases.measurement_file import NOTE
     from rpexplore.releases.pilot import refuse_pilot_of_rest, refuse_without_pilot
@@ -71,7 +72,9 @@ def release(
     if out is None:
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
     # Behind its pilot a run still needs the records.
-    goes_on = resume and booked_run(out) is not None and not releases.can_be_resumed(out)
+    goes_on = False
+    if resume and not releases.can_be_resumed(out):  # where all is drawn, `resume` finds the ledger
+        goes_on = booked_run(out, None if ledger is None else Ledger(ledger)) is not None
     if goes_on and (plan_file is None or (data is None and database is None)):
         raise RpexploreError(
             f"The run into {str(out)!r} has not drawn all of its noise yet, and needs the records "
@@ -157,7 +160,7 @@ def release(
         return
     if not as_json:
         weight = weight_note(source, loaded.domain)
-        stopped = booked_run(out)
+        stopped = booked_run(out, book)
         is_booked = stopped in before.entries and stopped.plan_sha256 == loaded.booked_sha256
         earlier = None if is_booked else describe_earlier_run(loaded, before)
         remarks = filter(None, [earlier, *source.remarks(), weight, warning])
@@ -174,7 +177,7 @@ def release(
         note, charged, stopped = "Nothing was charged, nothing was written.", None, None
         try:
             charged = booked_since(before, book.account(source), loaded, out)
-            stopped = booked_run(out)
+            stopped = booked_run(out, book)
         except RpexploreError:
             note = "Once the ledger can be read, it tells whether the run is charged."
         if charged or stopped or releases.can_be_resumed(out):

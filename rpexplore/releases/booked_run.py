@@ -27,6 +27,7 @@ from rpexplore.releases.measurement_file import (
     NOTE,
     PLAN,
     RUN_FOLDER,
+    BookingNote,
     MeasurementNote,
     pilot_sha256,
     read_booking,
@@ -101,26 +102,24 @@ def tidy(output: Path) -> None:
 def ledger_of_run(noted: str, named: str | Path | None) -> Ledger:
     """The ledger in which a stopped run is finished: the noted one, or what that has become.
 
-    Raises `LedgerError` if the named one is a copy of the noted one that has not gone on from it:
-    in each of two copies the run could be finished.
+    Raises `LedgerError` if the named one is a copy of the noted one that has not gone on from it,
+    or of one that went on further: in each of two copies the run could be finished.
 
     Args:
         noted: The name of the ledger that the run was booked in.
         named: Where it lies now, if it was moved, or another name of it.
     """
     own = Ledger(noted)
-    ledger = own if named is None else Ledger(named)
+    ledger = in_place_of(own if named is None else Ledger(named))
     there: list[Event] = []
     with suppress(LedgerError):  # it cannot be reached by that name any more
         there = own.store.read_events()
-    if closed_into(there) is not None:
-        return ledger
-    one_id = ledger_id(there) or ledger_id(ledger.store.read_events())
+    one_id = ledger_id(ledger.store.read_events())
     ends = seen_ends(one_id)  # before entries are looked at: others may add some
     events = ledger.store.read_events()
     digests = [event.digest for event in events]
     before = [event.digest for event in there]
-    if ledger_id(events) == one_id != "":
+    if one_id and one_id == ledger_id(there) and closed_into(there) is None:
         # Of a file an equal one is a copy as well; a database has several names.
         is_copy = ledger != own and digests == before and own.path is not None
         if is_copy or digests[: len(before)] != before:
@@ -129,7 +128,11 @@ def ledger_of_run(noted: str, named: str | Path | None) -> Ledger:
                 "booked, and does not go on from where that ended; leave --ledger out, or bring "
                 "that one back."
             )
-        _refuse_left_behind(ledger, events, ends)
+    # Whatever lies where the noted one was: another may have been begun there since.
+    if one_id:
+        is_closed = closed_into(there) is not None  # nothing is finished in it any more
+        others = {name: end for name, end in ends.items() if not is_closed or name != own.name}
+        _refuse_left_behind(ledger, events, others)
     return ledger
 
 
@@ -188,6 +191,12 @@ def _with_figures_of(folder: Path, found: Sequence[LedgerEntry]) -> Sequence[Led
     return own or found
 
 
+def _is_known(note: BookingNote, entries: Sequence[LedgerEntry]) -> bool:
+    """Whether a ledger has the run of a note, whatever became of it."""
+    booked = note.plan_sha256, note.started
+    return not note.started or any((one.plan_sha256, one.started) == booked for one in entries)
+
+
 def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None:
     """The run into this folder that was stopped after it was booked, if it is charged.
 
@@ -202,16 +211,20 @@ def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None
         if ledger is None and note.n_entries:
             raise LedgerError(
                 f"The ledger {book.name!r}, in which a run into {str(output)!r} may be booked, is "
-                "gone; bring it back, or name it where it is now."
+                "gone; bring it back, or name it where it is now (--ledger)."
             )
         book = ledger or book
     if (merged := in_place_of(book)) != book:  # where it has another number
         book, n_before = merged, 0
     folder = text_of_path(os.path.realpath(output))
+    entries = [entry for account in book.accounts(settled=True) for entry in account.entries]
+    if ledger not in (None, book) and not _is_known(note, entries):
+        # Where the ledger was, another one may have been begun since, which notes where it is.
+        entries = [one for account in ledger.accounts(settled=True) for one in account.entries]
+        n_before = 0  # others may have been merged into it
     stopped = [
         entry
-        for account in book.accounts(settled=True)
-        for entry in account.entries
+        for entry in entries
         if entry.id > n_before
         and (entry.plan_sha256, entry.output) == (note.plan_sha256, folder)
         and entry.state == "started"

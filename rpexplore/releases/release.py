@@ -347,7 +347,7 @@ def resume(
                 raise ReleaseError(
                     f"The run into {str(output)!r} cannot be finished: its plan is not the one "
                     f"that was booked for it in the ledger {book.name!r}; name the ledger "
-                    "that it was booked in, or restore the plan."
+                    "that it was booked in where it is now (--ledger), or restore the plan."
                 )
             steps = PlanSteps.of(plan)
             if is_entered_as_finished(book, entry, folder):
