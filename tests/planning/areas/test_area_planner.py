@@ -170,7 +170,7 @@ def test_largest_error_is_that_of_cvxpy(tree, targets):
     assert smallest.loss_value <= 1
     cost = float(smallest.budget.privacy_cost)
     assert best * (1 - 1e-6) <= cost <= best * (1 + 3e-3) * (1 + 1e-4)
-    assert cost * smallest.lower_bound <= best * (1 + 1e-6)
+    assert cost * smallest.certificate.lower_bound <= best * (1 + 1e-6)
 
 
 @given(area_trees(max_rows=6), st.lists(st.floats(0.5, 3), min_size=4, max_size=4))
@@ -196,8 +196,8 @@ def test_the_same_tables_everywhere_are_planned_as_a_product(tree, scales):
         whole = plan()
     assert factored
     assert max(product.gap, whole.gap) <= 2e-3 * (1 + 1e-6)
-    assert product.lower_bound <= whole.loss_value * (1 + 1e-9)
-    assert whole.lower_bound <= product.loss_value * (1 + 1e-9)
+    assert product.certificate.lower_bound <= whole.loss_value * (1 + 1e-9)
+    assert whole.certificate.lower_bound <= product.loss_value * (1 + 1e-9)
 
 
 @given(area_workloads())
@@ -206,7 +206,7 @@ def test_one_precision_a_level_is_the_best_of_its_kind(asked):
     loss = rp.SumOfVariances()
     plan = plan_areas(asked, loss=loss, budget=COST_1, uniform_levels=True, tolerance=1e-5)
     free = plan_areas(asked, loss=loss, budget=COST_1, tolerance=1e-5)
-    assert free.lower_bound <= plan.loss_value
+    assert free.certificate.lower_bound <= plan.loss_value
     for level, row in zip(plan.groups.starts[:-1], plan.groups.starts[1:], strict=True):
         for multiples in plan.multiples[:, level:row]:
             assert len(set(multiples[multiples > 0].tolist())) <= 1
