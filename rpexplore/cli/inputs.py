@@ -305,17 +305,22 @@ def _domain_of_queries(
 ) -> "Domain":
     """Of the attributes that are named, or else of those that the conditions name.
 
-    For queries with coefficients, and where a condition is refused, of all that there are: whoever
-    reads the list then says what is wrong, and in which line.
+    For queries with coefficients of all that there are. Where a condition is refused as well, but
+    for amounts of which no condition speaks: whoever reads the list says what is wrong, and in
+    which line.
     """
-    from rpexplore.workload.query_edits import domain_of_conditions
+    from rpexplore.workload.query_edits import chosen_domain, domain_of_conditions
 
     if attributes is not None or not conditions:
         return domain_of_counts(domain, attributes)
     try:
         return domain_of_conditions(domain, conditions)
     except WorkloadError:
-        return domain
+        said = "\n".join(conditions)
+        others = {domain.names[index] for index in domain.amounts}
+        return chosen_domain(
+            domain, (one for one in domain.names if one in said or one not in others)
+        )
 
 
 # ---- releases and their results
