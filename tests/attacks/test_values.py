@@ -116,6 +116,7 @@ def test_times_of_spss_and_sas_are_numbers_of_seconds_and_refused(tmp_path):
         refuse_times(FileSource(path))
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("ending", "shown_as", "stored", "step", "label"),
     [
@@ -144,6 +145,7 @@ def test_dates_that_are_shown_by_month_or_quarter_are_dates(
         source.count(Domain((Attribute("t", Bins((-1e3, 0, 1e15))),)), [(0,)])
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("ending", "shown_as"),
     [("dta", "%tw"), ("dta", "%th"), ("dta", "%tC"), ("dta", "%tbnyse"), ("xpt", "E8601DX25.")],
