@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
@@ -12,13 +13,15 @@ from rpexplore.errors import LedgerError, ReleaseError, RpexploreError
 from rpexplore.planning.plan import LAST_OF_VERSION_1, is_plan_of_version_1, load_plan
 from rpexplore.releases.atomic_folder import MANIFEST, clear_unfinished, unfinished_folder
 from rpexplore.releases.ledger.account import (
+    GIVEN_UP,
     Event,
     LedgerEntry,
     closed_into,
+    given_up_text,
     ledger_id,
     merged_digests,
 )
-from rpexplore.releases.ledger.chain import End, seen_ends
+from rpexplore.releases.ledger.chain import End, seen_names, shown_figures
 from rpexplore.releases.ledger.ledger import Ledger, OtherFiguresError
 from rpexplore.releases.ledger.overlaps import in_place_of
 from rpexplore.releases.manifest import manifest_sha256
@@ -39,18 +42,28 @@ from rpexplore.releases.release_steps import PlanSteps
 def is_entered_as_finished(ledger: Ledger, entry: LedgerEntry, folder: Path) -> bool:
     """Whether the ledger has the release in an unfinished folder, which only lacks its name.
 
-    Raises `ReleaseError` for a run that has finished elsewhere, from a copy of its folder.
+    Raises `ReleaseError` for a run that has finished elsewhere, from a copy of its folder, and
+    `LedgerError` for one that may have.
     """
+    _refuse_given_up(entry, ledger)
     if entry.state != "finished":
         return False
     if (folder / MANIFEST).is_file() and manifest_sha256(folder) == entry.manifest_sha256:
         return True
     failed = ReleaseError(
         f"The run in {str(folder)!r} has finished elsewhere, as the ledger {ledger.name!r} "
-        "holds, and one charge is for one release; remove this folder, and use that release."
+        "holds, or you remember; one charge is for one release: remove this folder, and use that "
+        "release."
     )
     failed.says_charge = True
     raise failed
+
+
+def _refuse_given_up(entry: LedgerEntry, ledger: Ledger) -> None:
+    if entry.state == GIVEN_UP:
+        failed = LedgerError(given_up_text(entry, ledger.name))
+        failed.says_charge = True
+        raise failed
 
 
 def enter_finished(ledger: Ledger, entry_id: int, folder: Path, output: Path, n_pilot: int) -> None:
@@ -115,7 +128,7 @@ def ledger_of_run(noted: str, named: str | Path | None) -> Ledger:
     with suppress(LedgerError):  # it cannot be reached by that name any more
         there = own.store.read_events()
     one_id = ledger_id(ledger.store.read_events())
-    ends = seen_ends(one_id)  # before entries are looked at: others may add some
+    ends = seen_names(one_id)  # before entries are looked at: others may add some
     events = ledger.store.read_events()
     digests = [event.digest for event in events]
     before = [event.digest for event in there]
@@ -139,13 +152,12 @@ def ledger_of_run(noted: str, named: str | Path | None) -> Ledger:
 def _refuse_left_behind(ledger: Ledger, events: Sequence[Event], ends: Mapping[str, End]) -> None:
     """Raise `LedgerError` for a ledger of which this user knows a copy that went on further.
 
-    In each of the two a run could be finished. ends: `seen_ends` of its identity
+    In each of the two a run could be finished. ends: `seen_names` of its identity
     """
     digests, merged = [event.digest for event in events], merged_digests(events)
-    given_up = {event.content["ledger"] for event in events if event.kind == "forgotten"}
     for name, end in ends.items():
         has_end = digests[end.number - 1 : end.number] == [end.digest] or end.digest in merged
-        if not has_end and name not in given_up:
+        if not has_end:
             raise LedgerError(
                 f"The ledger {ledger.name!r} is a copy of {name!r}, and does not go on from where "
                 "that ended when you last added to it: a run could be finished in both. Bring that "
@@ -165,11 +177,12 @@ def noted_run(
     ledger, booking = in_place_of(ledger), read_booking(folder)
     # Settled: what a lost connection may still enter would not be that which is written anew.
     accounts = ledger.accounts(settled=True)
-    entries = {entry.id: entry for account in accounts for entry in account.entries}
+    booked = [entry for account in accounts for entry in account.entries]
+    entries = {entry.id: entry for entry in _as_shown(booked)}
     if booking is None or not booking.started:
         return ledger, entries.get(note.entry_id)
-    booked = note.booked_sha256 or note.plan_sha256, booking.started
-    found = [one for one in entries.values() if (one.plan_sha256, one.started) == booked]
+    own = note.booked_sha256 or note.plan_sha256, booking.started
+    found = [one for one in entries.values() if (one.plan_sha256, one.started) == own]
     found = _with_figures_of(folder, found)
     return ledger, found[-1] if found else None
 
@@ -191,6 +204,21 @@ def _with_figures_of(folder: Path, found: Sequence[LedgerEntry]) -> Sequence[Led
     return own or found
 
 
+def _as_shown(entries: Sequence[LedgerEntry]) -> Iterator[LedgerEntry]:
+    """The entries of a ledger with what this user has shown of their runs and it does not tell.
+
+    As it does not where it was brought back, or merged, as it was before.
+    """
+    told = {sha256 for one in entries for sha256 in (one.manifest_sha256, one.pilot_sha256)}
+    for entry in entries:
+        shown = shown_figures(entry.started, entry.plan_sha256)
+        shown = {key: sha256 for key, sha256 in shown.items() if sha256 not in told}
+        if entry.state == "started" and shown:
+            state = "finished" if "manifest_sha256" in shown else entry.state
+            entry = replace(entry, **shown, state=state)
+        yield entry
+
+
 def _is_known(note: BookingNote, entries: Sequence[LedgerEntry]) -> bool:
     """Whether a ledger has the run of a note, whatever became of it."""
     booked = note.plan_sha256, note.started
@@ -201,7 +229,7 @@ def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None
     """The run into this folder that was stopped after it was booked, if it is charged.
 
     ledger: the one in use, which may be the noted one, moved. Raises `LedgerError` if the ledger
-    of the run cannot be read, or is gone.
+    of the run cannot be read, or is gone, and for a run that nobody may go on with.
     """
     note = read_booking(unfinished_folder(output))
     if note is None:
@@ -224,14 +252,17 @@ def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None
         n_before = 0  # others may have been merged into it
     stopped = [
         entry
-        for entry in entries
+        for entry in _as_shown(entries)
         if entry.id > n_before
         and (entry.plan_sha256, entry.output) == (note.plan_sha256, folder)
-        and entry.state == "started"
+        and entry.state != "finished"
         and note.started in ("", entry.started)
     ]
     stopped = _with_figures_of(unfinished_folder(output), stopped)
-    return stopped[-1] if stopped else None
+    if not stopped:
+        return None
+    _refuse_given_up(stopped[-1], ledger or book)
+    return stopped[-1]
 
 
 def refuse_run_of_version_1(output: Path) -> None:

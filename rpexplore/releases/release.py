@@ -46,6 +46,7 @@ from rpexplore.releases.booked_run import (
 )
 from rpexplore.releases.charged_run import ChargedRun, draft_of, write_measured
 from rpexplore.releases.finished_release import Release
+from rpexplore.releases.ledger.account import GIVEN_UP
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.measurement_file import (
     NOTE,
@@ -326,7 +327,8 @@ def resume(
                 f"The manifest of {str(output)!r} is not the one that the ledger "
                 f"{book.name!r} holds for its run; use the original folder."
             )
-        book.finish(entry.id, manifest_sha256(output))
+        if entry.state != GIVEN_UP:  # of which no more is said
+            book.finish(entry.id, manifest_sha256(output))
         tidy(output)
         return finished
 
@@ -343,11 +345,17 @@ def resume(
             book, entry = noted_run(ledger_of_run(note.ledger, ledger), note, folder)
             booked = note.booked_sha256 or note.plan_sha256
             is_own = note.plan_sha256 == plan.sha256 and booked == plan.booked_sha256
-            if entry is None or not is_own or entry.plan_sha256 != booked:
+            if is_own and (entry is None or entry.plan_sha256 != booked):
                 raise ReleaseError(
-                    f"The run into {str(output)!r} cannot be finished: its plan is not the one "
-                    f"that was booked for it in the ledger {book.name!r}; name the ledger "
-                    "that it was booked in where it is now (--ledger), or restore the plan."
+                    f"The run into {str(output)!r} cannot be finished: the ledger {book.name!r} "
+                    "does not have it; name the ledger that it was booked in where it is now "
+                    f"(--ledger). If that is lost for good, remove {str(folder)!r} and run the "
+                    "plan again, which is charged as a further run."
+                )
+            if entry is None or not is_own:
+                raise ReleaseError(
+                    f"The run into {str(output)!r} cannot be finished: the plan in "
+                    f"{str(folder / PLAN)!r} is not the one that was booked; restore that file."
                 )
             steps = PlanSteps.of(plan)
             if is_entered_as_finished(book, entry, folder):

@@ -243,8 +243,9 @@ def test_a_resumed_run_can_be_killed_and_resumed(kind, stopped, data, output):
 
 
 def test_killed_when_it_has_its_name_the_release_is_whole_and_can_be_tidied(kind, data, output):
-    # The first two remove drafts of notes on where the ledger ended, at booking and finishing.
-    killed("shutil.rmtree", 3, *run_of(data, output))
+    # The first three remove drafts of notes: on where the ledger ended, at booking and finishing,
+    # and on what was shown.
+    killed("shutil.rmtree", 4, *run_of(data, output))
     assert loaded(kind, output).plan.sha256 == PLANS[kind].sha256
     assert states(data) == ["finished"]
     assert can_be_resumed(output)

@@ -143,7 +143,9 @@ def _set_up(planned: Plan, waiting: Plan | None) -> None:
         account = None if ledger is None else account_of(form, ledger)
     with right:
         limit = limit_input(form, account)
-        paid = account is not None and is_paid(planned, output, account)
+        paid = False
+        if ledger is not None and account is not None:
+            paid = is_paid(planned, output, account, ledger)
         if account is not None and not paid:
             record_limit = None if limit is None else limit / planned.budget.records_factor
             form.attempt(lambda: check_limit(account, planned, record_limit))

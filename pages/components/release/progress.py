@@ -24,9 +24,10 @@ from rpexplore.common.text import capitalised, plural
 from rpexplore.data.source import Source
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
+from rpexplore.releases.atomic_folder import unfinished_folder
 from rpexplore.releases.booked_run import booked_run
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.ledger.account import Account
+from rpexplore.releases.ledger.account import GIVEN_UP, Account, given_up_text
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.overlaps import datasets, describe_earlier_run, runs
 from rpexplore.releases.ledger.spent import Reading
@@ -144,9 +145,9 @@ DATASET_COLUMNS = {
 TASK = "finishing"
 
 
-def is_paid(planned: Plan, output: Path | None, account: Account) -> bool:
+def is_paid(planned: Plan, output: Path | None, account: Account, ledger: Ledger) -> bool:
     """Whether this very run was booked and stopped before: again, it costs nothing further."""
-    entry = None if output is None else attempt(lambda: booked_run(output))
+    entry = None if output is None else attempt(lambda: booked_run(output, ledger))
     return entry is not None and entry.plan_sha256 == planned.sha256 and entry in account.entries
 
 
@@ -206,6 +207,10 @@ def unfinished_runs(account: Account, ledger: Ledger, going_on: Path | None) -> 
         )
         if has_ended or entry.output == str(going_on):
             continue
+        if entry.state == GIVEN_UP:
+            if os.path.lexists(unfinished_folder(Path(entry.output))):
+                st.warning(escaped(given_up_text(entry, ledger.name)))
+            continue
         state, way_on = "It stays charged.", None
         if can_be_resumed(entry.output, entry.id):
             state = "It is charged, and its noise is drawn and kept."
@@ -213,7 +218,7 @@ def unfinished_runs(account: Account, ledger: Ledger, going_on: Path | None) -> 
         elif attempt(partial(plan_behind_pilot, Path(entry.output))) is not None:
             state = "It is charged, and its pilot is released; going on costs nothing further."
             way_on = "Go on from its pilot", st.session_state.update, ({"output": entry.output},)
-        elif attempt(partial(booked_run, Path(entry.output))) == entry:
+        elif attempt(partial(booked_run, Path(entry.output), ledger)) == entry:
             state = (
                 "It is charged; run the same plan into that folder again, which costs nothing "
                 "further."

@@ -189,6 +189,10 @@ _HOW_TO_CHANGE = (
     "Whoever answers for these records can change the limit, with the command “rpexplore ledger”."
 )
 
+GIVEN_UP = "given up"
+"""Of a run that had not finished when a ledger of its records was given up, which may tell that it
+has: nobody goes on with it."""
+
 # What an entry has as its event holds it.
 _IN_ENTRY = ("started", "plan_sha256", "output", "data_bytes", "data_modified", "user")
 
@@ -211,7 +215,7 @@ class LedgerEntry:
     started: str
     plan_sha256: str
     record_rho: Fraction
-    state: str  # "started" or "finished"
+    state: str  # "started", "finished", or GIVEN_UP
     output: str
     data_bytes: int = 0
     data_modified: str = ""
@@ -418,6 +422,8 @@ def account_of_names(
     """
     known = _connected(events, names, folder)
     account, entries = Account(names[0], known), {}
+    own_id, ids = ledger_id(events), ledger_ids(events)
+    given_up = ""  # when something was given up last
     # All names of an event are known, or none is. Notes on a run name no records.
     own = {
         event.id
@@ -440,16 +446,26 @@ def account_of_names(
             noted = tuple(NotedApproval(**approval) for approval in content["approvals"])
             entry = entries[content["run"]]
             entries[entry.id] = replace(entry, approvals=noted, n_demanded=content["n"])
+        # What a ledger itself has lost is given up for all records in it.
+        if event.kind == "forgotten" and (event.id in own or content["ledger_id"] in ids):
+            moment, is_ours = content["noted"].partition("+")[0], content["ledger_id"] == own_id
+            given_up = max(given_up, moment)
+            for entry in list(entries.values()):
+                is_over = is_ours or _is_before(entry.started, moment)
+                if entry.state == "started" and is_over:
+                    entries[entry.id] = replace(entry, state=GIVEN_UP)
         if event.id not in own:
             continue
         if event.kind == "run":
             facts = {key: content[key] for key in _IN_ENTRY}
             rho, noise = amount_of(content["record_rho"]), content.get("noise")
             claim = None if noise is None else GaussianClaim.from_texts(noise)
+            # Behind it in this ledger, but earlier: taken over from one that was merged into it.
+            is_over = _is_before(content["started"], given_up)
             entries[event.id] = LedgerEntry(
                 event.id,
                 record_rho=rho,
-                state="started",
+                state=GIVEN_UP if is_over else "started",
                 claim=claim,
                 kind=counted.kind_of(event),
                 **facts,
@@ -488,6 +504,21 @@ def account_of_names(
         elsewhere = account.elsewhere if is_lost else (*account.elsewhere, into)
         account = replace(account, elsewhere=elsewhere, is_closed=True)
     return account
+
+
+def _is_before(started: str, moment: str) -> bool:
+    """Whether a run was started before a moment in UTC, to the second or finer; not before ""."""
+    return bool(moment) and started[: len(moment)] <= moment
+
+
+def given_up_text(entry: LedgerEntry, ledger: str) -> str:
+    """Why nobody goes on with a run, and what to do instead."""
+    return (
+        f"The run into {entry.output!r} cannot go on: a ledger of its records, or what the ledger "
+        f"{ledger!r} has lost, was given up after it had been booked, so that a copy of it may "
+        "have been released. Remove its unfinished folder and run the plan again, which is charged "
+        "as a further run."
+    )
 
 
 def _connected(

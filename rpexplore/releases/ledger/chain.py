@@ -35,44 +35,102 @@ class End:
 
 
 class LostEntriesError(LedgerError):
-    """A ledger lacks entries that it had when this user last added to it."""
+    """A ledger lacks entries that it had when this user last added to it.
+
+    end  where it ended then
+    """
+
+    def __init__(self, message: str, end: End) -> None:
+        super().__init__(message)
+        self.end = end
 
 
-def seen_end(ledger: str) -> End | None:
-    """Where the ledger of this name ended when this user last added to it; None if not known."""
-    try:
-        return End(**json.loads(_file_of_end(ledger).read_bytes())["end"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
+def seen_ends(name: str) -> dict[str, End]:
+    """Where each ledger of this name ended when this user last added to it, by its identity.
+
+    There are several where one that was lost has a successor, or others were brought to its place.
+    """
+    return _ends_in(_file_of_ends(name))[1]
 
 
-def seen_ends(one_id: str) -> dict[str, End]:
-    """Where ledgers of this identity, under any name, ended when this user last added to them."""
+def seen_names(one_id: str) -> dict[str, End]:
+    """Where the ledger of this identity, and its copies, ended so, by the names of them."""
     ends = {}
     for file in sorted((home_folder() / "ledgers").glob("*.json")):
-        with suppress(OSError, ValueError, TypeError, KeyError):
-            noted = json.loads(file.read_bytes())
-            if (end := End(**noted["end"])).ledger_id == one_id:
-                ends[noted["ledger"]] = end
+        name, of_name = _ends_in(file)
+        if one_id in of_name:
+            ends[name] = of_name[one_id]
     return ends
 
 
-def note_end(ledger: str, end: End | None) -> None:
-    """Remember where the ledger of this name ends; None: nothing of it."""
+def _ends_in(file: Path) -> tuple[str, dict[str, End]]:
+    """A ledger's name and `seen_ends`; none if the file is not there, or cannot be read."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        noted = json.loads(file.read_bytes())
+        # Of an earlier version: one end alone.
+        ends = [End(**end) for end in [*noted.get("earlier", ()), noted["end"]]]
+        return noted["ledger"], {end.ledger_id: end for end in ends}
+    return "", {}
+
+
+def note_end(name: str, end: End) -> None:
+    """Remember where the ledger of this name ends; one of the same identity ends nowhere else."""
+    _note_ends(name, {**_without(name, end), end.ledger_id: end})
+
+
+def forget_end(name: str, end: End) -> None:
+    """Remember no longer where the ledger of this name and identity ends."""
+    _note_ends(name, _without(name, end))
+
+
+def _without(name: str, end: End) -> dict[str, End]:
+    return {one_id: other for one_id, other in seen_ends(name).items() if one_id != end.ledger_id}
+
+
+def _note_ends(name: str, ends: Mapping[str, End]) -> None:
     with suppress(OSError):  # a home that cannot be written to
-        file = _file_of_end(ledger)
-        if end is None:
+        file = _file_of_ends(name)
+        if not ends:
             file.unlink(missing_ok=True)
             return
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        content = {"ledger": text_of_path(ledger), "end": asdict(end)}
+        *earlier, last = map(asdict, ends.values())
+        others = {"earlier": earlier} if earlier else {}
+        content = {"ledger": text_of_path(name), "end": last, **others}
         write_whole(file, dumps(content), mode=0o600)
 
 
-def _file_of_end(ledger: str) -> Path:
+def _file_of_ends(ledger: str) -> Path:
     # A path need not be UTF-8.
     name = hashlib.sha256(ledger.encode(errors="surrogateescape")).hexdigest()[:32]
     return home_folder() / "ledgers" / f"{name}.json"
+
+
+# ---- What this user has shown of runs, in whichever ledger: each has one release, and one pilot,
+# also where an older copy of its ledger goes on, or was merged into another one.
+
+
+def shown_figures(started: str, plan_sha256: str) -> dict[str, str]:
+    """The SHA-256 that ledgers hold of what was shown of a run, by their key; none if not known."""
+    with suppress(OSError, ValueError, TypeError):
+        return {**json.loads(_file_of_run(started, plan_sha256).read_bytes())}
+    return {}
+
+
+def note_shown(started: str, plan_sha256: str, **figures: str) -> None:
+    """Remember what is shown of a run from now on: `manifest_sha256`, `pilot_sha256`, or both."""
+    known = shown_figures(started, plan_sha256)
+    shown = known | {key: sha256 for key, sha256 in figures.items() if sha256}
+    with suppress(OSError):  # a home that cannot be written to
+        if shown != known:
+            file = _file_of_run(started, plan_sha256)
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(file, dumps(shown), mode=0o600)
+
+
+def _file_of_run(started: str, plan_sha256: str) -> Path:
+    name = hashlib.sha256(f"{started} {plan_sha256}".encode(errors="surrogateescape")).hexdigest()
+    return home_folder() / "runs" / f"{name[:32]}.json"
 
 
 # ---- The chain of a ledger's events: each has a digest of itself and of the digest before.
@@ -97,7 +155,7 @@ class EventChain:
         ledger: str,
         rows: Iterable[Sequence[Any]],
         last: Sequence[Sequence[Any]],
-        seen: End | None,
+        seen: Mapping[str, End],
     ) -> None:
         """Check all rows.
 
@@ -105,7 +163,7 @@ class EventChain:
             ledger: What it is called in errors.
             rows: Number, kind, content and digest of each event, in their order.
             last: The row with the number of events and the last digest; there must be one.
-            seen: `seen_end`, as it was before the rows were looked at: others may add some.
+            seen: `seen_ends`, as it was before the rows were looked at: others may add some.
         """
         self.events: list[Event] = []
         self.digest = START
@@ -126,18 +184,20 @@ class EventChain:
             "what was spent is not known without it."
         )
 
-    def _refuse_cut_back(self, ledger: str, seen: End | None) -> None:
-        if seen is None or seen.ledger_id != ledger_id(self.events):  # or it is another ledger
+    def _refuse_cut_back(self, ledger: str, seen: Mapping[str, End]) -> None:
+        end = seen.get(ledger_id(self.events))
+        if end is None:  # or it is another ledger
             return
         # What the user has added to a copy of it is there once that was merged into it.
-        has_end = self.has(seen.number, seen.digest) or seen.digest in merged_digests(self.events)
+        has_end = self.has(end.number, end.digest) or end.digest in merged_digests(self.events)
         if not has_end:
             raise LostEntriesError(
                 f"The ledger {ledger!r} cannot be used: it lacks entries that it had when you last "
-                f"added to it, as an old copy does (there were {seen.number} entries). Bring it "
+                f"added to it, as an old copy does (there were {end.number} entries). Bring it "
                 "back as it was. If that is lost for good, whoever answers for all records that "
                 "are charged in it gives the missing entries up: rpexplore ledger DATA --forget "
-                "LEDGER --ledger LEDGER, with its name for both."
+                "LEDGER --ledger LEDGER, with its name for both.",
+                end,
             )
 
     def has(self, number: int, digest: str) -> bool:

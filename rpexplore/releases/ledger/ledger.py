@@ -19,6 +19,7 @@ from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.approvals import ApprovalDemand, check_approvals, most_demanded
 from rpexplore.releases.ledger.account import (
+    GIVEN_UP,
     IN_APPROVAL,
     Account,
     Elsewhere,
@@ -28,10 +29,11 @@ from rpexplore.releases.ledger.account import (
     account_of_names,
     check_limit,
     check_neighbours,
+    given_up_text,
     ledger_id,
     ledger_ids,
 )
-from rpexplore.releases.ledger.chain import LedgerTransaction
+from rpexplore.releases.ledger.chain import LedgerTransaction, note_shown, shown_figures
 from rpexplore.releases.ledger.ledger_database import ENGINE, LedgerDatabase
 from rpexplore.releases.ledger.ledger_file import LedgerFile
 from rpexplore.releases.ledger.spent import Reading, Spent, noted_unit
@@ -148,7 +150,7 @@ FILENAME = LEDGER
 
 
 class OtherFiguresError(LedgerError):
-    """Of a run that a ledger holds other figures were shown, so that these may not be."""
+    """Of a run that a ledger holds others may be shown than these figures, which may not then."""
 
 
 @dataclass(frozen=True)
@@ -378,7 +380,7 @@ class Ledger:
             pilot_sha256: Of the figures of the run's pilot, as in `note_pilot`; "" if it has none.
         """
         content = {"run": entry_id, "finished": now(), "manifest_sha256": manifest_sha256}
-        with self._noting(entry_id) as ledger:
+        with self._noting(entry_id, manifest_sha256, pilot_sha256) as ledger:
             # A run that was killed right behind the note is finished a second time.
             noted = [event.content for event in ledger.events if event.kind == "finished"]
             others = {one["manifest_sha256"] for one in noted if one["run"] == entry_id}
@@ -402,7 +404,7 @@ class Ledger:
         Args:
             sha256: Of the pilot's figures: its measurements, in the form in which runs keep them.
         """
-        with self._noting(entry_id) as ledger:
+        with self._noting(entry_id, pilot_sha256=sha256) as ledger:
             self._add_pilot(ledger, entry_id, sha256)
 
     def _add_pilot(self, ledger: LedgerTransaction, entry_id: int, sha256: str) -> None:
@@ -418,8 +420,14 @@ class Ledger:
         ledger.add("pilot", {"run": entry_id, "noted": now(), "pilot_sha256": sha256})
 
     @contextmanager
-    def _noting(self, entry_id: int) -> Iterator[LedgerTransaction]:
-        """A transaction that notes something of a run; raises `LedgerError` if there is none."""
+    def _noting(
+        self, entry_id: int, manifest_sha256: str = "", pilot_sha256: str = ""
+    ) -> Iterator[LedgerTransaction]:
+        """A transaction that notes what is shown of a run.
+
+        Raises `LedgerError` if there is none, and `OtherFiguresError` if others were, or may have
+        been, shown in a ledger that this one does not know of.
+        """
         missing = LedgerError(
             f"The ledger {self.name!r} has no run {entry_id}: it is gone, or another one than the "
             "run was booked in; restore it, or name the ledger that has the run."
@@ -427,9 +435,26 @@ class Ledger:
         if self.path is not None and not self.path.exists():  # a transaction would begin it anew
             raise missing
         with self.store.transaction() as ledger:
-            if not any((event.id, event.kind) == (entry_id, "run") for event in ledger.events):
+            runs = [event for event in ledger.events if (event.id, event.kind) == (entry_id, "run")]
+            if not runs:
                 raise missing
+            account = self._account(ledger.events, runs[0].content["names"])
+            entry = next(entry for entry in account.entries if entry.id == entry_id)
+            if entry.state == GIVEN_UP:
+                raise OtherFiguresError(given_up_text(entry, self.name))
             yield ledger
+            figures = {"manifest_sha256": manifest_sha256, "pilot_sha256": pilot_sha256}
+            shown = shown_figures(entry.started, entry.plan_sha256)
+            # Where ledgers were merged, others can be those of another charge.
+            here = {event.content.get(key) for event in ledger.events for key in figures}
+            others = {shown[key] for key, sha256 in figures.items() if sha256 and key in shown}
+            if others - here - {*figures.values()}:
+                raise OtherFiguresError(
+                    "You have shown other figures of this run, of which the ledger "
+                    f"{self.name!r} does not know, and one charge is for one release and one "
+                    "pilot; use those."
+                )
+        note_shown(entry.started, entry.plan_sha256, **figures)
 
     def note_elsewhere(
         self, source: Source, other: "Ledger", events: Sequence[Event], known: KnownBounds

@@ -21,7 +21,7 @@ from rpexplore.releases.ledger.chain import (
     LedgerTransaction,
     note_end,
     refuse_unkept,
-    seen_end,
+    seen_ends,
 )
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class LedgerDatabase:
         """All events in their order. Raises `LedgerError`."""
         from rpexplore.releases.ledger import ledger_tables
 
-        seen = seen_end(self.name)
+        seen = seen_ends(self.name)
         with self._opened() as server:
             ledger_tables.begin_reading(server)
             self._check_version(server)
@@ -138,7 +138,7 @@ class LedgerDatabase:
         """
         from rpexplore.releases.ledger import ledger_tables
 
-        seen = seen_end(self.name)
+        seen = seen_ends(self.name)
         with self._opened() as server:
             ledger_tables.begin_writing(server, SECONDS_FOR_LOCK)
             self._check_version(server, to_write=True)
@@ -213,7 +213,7 @@ class LedgerDatabase:
         if problem := ledger_tables.problem_with_version(server, to_write=to_write):
             raise self._error(problem)
 
-    def _chain(self, server: "sqlalchemy.Connection", seen: End | None) -> EventChain:
+    def _chain(self, server: "sqlalchemy.Connection", seen: Mapping[str, End]) -> EventChain:
         """The events; raises `LedgerError` if anything is there that this program does not make.
 
         A trigger could swallow what is booked, or wait with that for the commit.

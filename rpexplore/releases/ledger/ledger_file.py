@@ -7,7 +7,7 @@ import platform
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +24,7 @@ from rpexplore.releases.ledger.chain import (
     LedgerTransaction,
     note_end,
     refuse_unkept,
-    seen_end,
+    seen_ends,
 )
 
 _APPLICATION_ID, _VERSION = 0x72706C64, 1  # "rpld"
@@ -172,18 +172,18 @@ def _clear_drafts(path: Path) -> None:
 class _Before:
     """What is known of a ledger before it is opened.
 
-    seen  where it ended when this user last added to it
+    seen  `seen_ends` of it
     end   number and digest of the last event, if that can be told without what lies beside the file
     """
 
-    seen: End | None
+    seen: Mapping[str, End]
     end: tuple[int, str] | None
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, _Before]]:
     """A connection that is closed at the end; what was not committed is not there then."""
-    seen = seen_end(str(path))
+    seen = seen_ends(str(path))
     with _one_thread, _refusing(path):
         is_wal = _check_header(path)
         if laid := laid_beside(path, _BESIDE):

@@ -38,11 +38,12 @@ from rpexplore.releases.ledger.account import (
     noted_amount,
 )
 from rpexplore.releases.ledger.chain import (
+    End,
     LedgerTransaction,
     LostEntriesError,
     digest_of,
+    forget_end,
     note_end,
-    seen_end,
 )
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, note_of, user_name
 from rpexplore.releases.ledger.overlaps import (
@@ -64,8 +65,8 @@ def forget(ledger: Ledger, source: Source, lost: str | Path) -> Account:
     try:
         if lost_name == ledger.name:
             ledger.store.read_events()
-    except LostEntriesError:
-        return _forget_lost_entries(ledger, source)
+    except LostEntriesError as error:
+        return _forget_lost_entries(ledger, source, error.end)
     into = closed_into(ledger.store.read_events())
     if into is not None:
         raise LedgerError(
@@ -135,10 +136,12 @@ def forget(ledger: Ledger, source: Source, lost: str | Path) -> Account:
     return ledger.account_of(source)
 
 
-def _forget_lost_entries(ledger: Ledger, source: Source) -> Account:
-    """Give up the entries that a ledger lacks, which goes on without them."""
-    end = seen_end(ledger.name)
-    note_end(ledger.name, None)
+def _forget_lost_entries(ledger: Ledger, source: Source, end: End) -> Account:
+    """Give up the entries that a ledger lacks, which goes on without them.
+
+    end: where it ended with them
+    """
+    forget_end(ledger.name, end)
     try:
         looked = search(source, ledger)
         known_ledger(source, ledger.name)  # refuses what is charged in another one
@@ -177,6 +180,8 @@ def _note_known(
     limits = [one.limit_record_rho for one in known if one.limit_record_rho is not None]
     amount = noted_amount(max(spent - spent_in(left), Fraction(0)))
     unit = {"unit": common.unit} if common.suffix else {}
+    # Runs are noted to the microsecond as well: those before this moment are over.
+    about = {**about, "noted": now("microseconds")}
     events.add("forgotten", note_of(names, **about, record_rho=amount, **unit))
     _bind(events, names, min(limits, default=None))
     for demand in dict.fromkeys(demand for one in known for demand in one.demands):

@@ -32,7 +32,7 @@ from rpexplore.releases.ledger.account import (
     ledger_ids,
     merged_digests,
 )
-from rpexplore.releases.ledger.chain import End, LostEntriesError, seen_end
+from rpexplore.releases.ledger.chain import End, LostEntriesError, seen_ends
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, elsewhere_text
 from rpexplore.releases.ledger.spent import Neighbours, Reading
 
@@ -398,7 +398,8 @@ def _ledger_meant(
     state = "is another one than it was" if there.id else "is gone, or empty"
     if noted.ledger_id:
         same = [other for other, one in found.items() if noted.ledger_id in one.ids]
-        whole = [other for other in same if found[other].goes_on_from(seen_end(noted.name))]
+        end = seen_ends(noted.name).get(noted.ledger_id)
+        whole = [other for other in same if found[other].goes_on_from(end)]
         if whole:
             return named if named in whole else whole[0]
         if same:
