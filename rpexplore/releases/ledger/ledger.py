@@ -344,6 +344,13 @@ class Ledger:
             check_neighbours(account, plan, reading)
             check_limit(account, plan, limit_record_rho)
             check_approvals(account.approval_demands, plan.sha256, approvals)
+            started = started or now("microseconds")
+            runs = [event.content for event in ledger.events if event.kind == "run"]
+            if (started, plan.sha256) in [(one["started"], one["plan_sha256"]) for one in runs]:
+                raise LedgerError(
+                    "Another run of this plan was booked in the same microsecond, by which runs "
+                    "are told apart; run it again."
+                )
             if limit_record_rho is not None and account.limit_record_rho is None:
                 ledger.add("limit", note_of(names, record_rho=exact_text(limit_record_rho)))
             claim = Spent.by(plan).claim
@@ -353,7 +360,7 @@ class Ledger:
                     "names": names,
                     "data_bytes": fingerprint.size,
                     "data_modified": fingerprint.modified,
-                    "started": started or now("microseconds"),
+                    "started": started,
                     "user": user_name(),
                     "plan_sha256": plan.sha256,
                     "record_rho": exact_text(plan.record_rho),

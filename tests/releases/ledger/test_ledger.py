@@ -100,6 +100,14 @@ def test_sums_are_exact(ledger, data):
     assert [run.record_rho for run in ledger.account(data).entries] == amounts
 
 
+def test_runs_of_a_plan_that_nothing_would_tell_apart_are_not_booked(data):
+    ledger, started = Ledger.beside(data), "2026-11-30T12:00:00.000001+00:00"
+    ledger.book(data, costing(Fraction(1)), "out", started=started)
+    with pytest.raises(LedgerError, match="in the same microsecond"):
+        ledger.book(data, costing(Fraction(1)), "two", started=started)
+    assert spent(ledger, data) == 1
+
+
 @given(st.lists(st.fractions(Fraction(1, 10**9), 5, max_denominator=10**9), max_size=4))
 def test_any_amounts_are_kept_to_the_last_digit(tmp_path_factory, amounts):
     folder = tmp_path_factory.mktemp("ledger")
