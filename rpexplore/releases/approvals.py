@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -117,7 +118,7 @@ class ApprovalDemand:
         pairs = [([approval.name], approval.key, False) for approval in approvals]
         names = dict.fromkeys(name for (name,), *_ in pairs)
         people = _people([*self._signers, *pairs])
-        named = [[name for name in names if f"name {name}" in person] for person in people]
+        named = [[name for name in names if _mark(name) in person] for person in people]
         return [person for person in named if person]
 
 
@@ -244,11 +245,16 @@ def _people(signers: Iterable[tuple[list[str], str, bool]]) -> list[set[str]]:
     for names, key, is_authority in signers:
         if is_authority:  # its names are those of all whom it vouches for
             continue
-        marks = {*(f"name {name}" for name in names), f"key {key}"}
+        marks = {*map(_mark, names), f"key {key}"}
         same = [person for person in people if person & marks]
         people = [person for person in people if not person & marks]
         people.append(marks.union(*same))
     return people
+
+
+def _mark(name: str) -> str:
+    """What one person's names have in common: nobody is two by a capital letter."""
+    return f"name {unicodedata.normalize('NFKC', name).casefold()}"
 
 
 # ---- Approvals in the folder of a release: their files, and what manifest and README say of them.

@@ -112,6 +112,8 @@ def test_a_certificate_counts_for_the_names_and_days_that_are_in_it(keys, lines,
             ["alice@x,alias@x {alice}", "alias@x {second}"],
             [("alice", "alice"), ("alias", "second")],
         ),
+        # and one that is written in other letters
+        (["alice@x {alice}", "Alice@x {second}"], [("alice", "alice"), ("Alice", "second")]),
         # and over a third line that nobody signs by
         (
             ["alice@x {alice}", "alice@x,alias@x {authority}", "alias@x {second}"],
