@@ -106,7 +106,7 @@ def resumed_folder(
         raise ReleaseError(
             f"There is no run into {str(output)!r} that could be finished: none was stopped after "
             "its noise had been drawn. Run the plan into it (one that was booked before is not "
-            "charged again)."
+            "charged again; name its ledger where that is now, --ledger, if it was moved)."
         )
     with _lock(lock, temporary, output):
         _refuse_foreign(lock, temporary)
@@ -135,7 +135,9 @@ def _refuse_foreign(found: Path | int, temporary: Path) -> None:
     if problem := problem_with_owner(found):
         raise ReleaseError(
             f"The folder {str(temporary)!r}, which only a stopped run would leave, cannot be used: "
-            f"{problem}. Have it removed, or choose another folder for the release."
+            f"{problem}. To go on with a colleague's run, have the administrator make the folder "
+            "yours (chown -R); if it is yours, take the right to write to it from others (chmod "
+            "go-w). For a new run have it removed, or choose another folder."
         )
 
 

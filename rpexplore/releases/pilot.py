@@ -153,9 +153,10 @@ def refuse_shown_elsewhere(output: Path) -> None:
     if note is not None and note.is_shown:
         raise ReleaseError(
             f"The folder {str(folder)!r} is that of a run whose pilot is released, and which was "
-            f"booked for another folder than {str(output)!r}, or has finished. To go on with it at "
-            "no further cost, move it back to where it was; for a new run choose another folder, "
-            "or remove this one."
+            f"booked for another folder than {str(output)!r}, in another ledger, or has finished. "
+            "To go on with it at no further cost, move it back to where it was, and name the "
+            "ledger that it was booked in where it is now (--ledger); for a new run choose another "
+            "folder, or remove this one."
         )
 
 
