@@ -34,7 +34,8 @@ def could_hide(plan: TablePlan) -> pd.DataFrame:
         degrees_of_freedom = float(np.prod(sizes[list(subset)] - 1.0))
         for index in subset:
             if (strategy := closure.strategies.get(index)) is not None:
-                variance *= np.trace(strategy.decoded_covariance) / (strategy.size - 1)
+                covariance = strategy.within(subset).decoded_covariance
+                variance *= np.trace(covariance) / (strategy.size - 1)
         limit = chdtri(degrees_of_freedom, _FALSE_ALARMS)
         noncentrality = float(chndtrinc(limit, degrees_of_freedom, _MISSED))
         rows.append(

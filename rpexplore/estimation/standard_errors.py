@@ -226,6 +226,7 @@ def normal_noise(
             noise = noise - noise.mean(axis=axis, keepdims=True)
         else:
             coordinates = np.take(noise, range(strategy.size - 1), axis)
-            decoded = np.tensordot(strategy.decoding, coordinates, axes=(1, axis))
+            decoding = strategy.within(subset).decoding
+            decoded = np.tensordot(decoding, coordinates, axes=(1, axis))
             noise = np.moveaxis(decoded, 0, axis)
     return noise * variance**0.5

@@ -107,7 +107,8 @@ class TableMap:
             if strategy is None:
                 values = values - values.mean(axis=axis, keepdims=True)
             else:
-                product = np.tensordot(strategy.decoded_covariance, values, axes=(1, axis))
+                covariance = strategy.within(subset).decoded_covariance
+                product = np.tensordot(covariance, values, axes=(1, axis))
                 values = np.moveaxis(product, 0, axis)
         return values
 
@@ -152,7 +153,7 @@ class TableMap:
         """R_i applied to each axis with a strategy, so that distances are sums of squares."""
         for axis, index in enumerate(subset):
             if index in self.strategies:
-                matrix = self.strategies[index].matrix
+                matrix = self.strategies[index].within(subset).matrix
                 contribution = np.moveaxis(np.tensordot(matrix, contribution, (1, axis)), 0, axis)
         return contribution
 
@@ -423,7 +424,7 @@ class MeasuredResiduals:
             of_axis = (
                 np.full(size, 1 - 1 / size)
                 if strategy is None
-                else np.diag(strategy.decoded_covariance)
+                else np.diag(strategy.within(subset).decoded_covariance)
             )
             variance = variance * np.expand_dims(
                 of_axis, [other for other in range(len(subset)) if other != axis]
@@ -436,7 +437,8 @@ class MeasuredResiduals:
         for index in subset:
             strategy = self.strategies.get(index)
             if strategy is not None:
-                variance *= np.trace(strategy.decoded_covariance) / (strategy.size - 1)
+                covariance = strategy.within(subset).decoded_covariance
+                variance *= np.trace(covariance) / (strategy.size - 1)
         return float(variance)
 
     def degrees_of_freedom_per_cell(self, subset: AttributeIndices) -> float:

@@ -123,6 +123,17 @@ STRATEGIES = rows(
     ref("strategy"),
     "How attributes are measured that tables have in other bases than single values.",
 )
+RESIDUAL_STRATEGIES = rows(
+    record(
+        residual=index("Its number, from 0, under residuals."),
+        attribute=name("One of its attributes."),
+        matrix=rows(rows(of_type("integer"), minItems=3), minItems=2),
+    ),
+    "What is measured of an attribute in one residual, if not what strategies says; over the same "
+    "power of two, and at right angles to the same reference distribution, a multiple of 2 to "
+    "the power of -12. By residual, then by attribute. Left out where there are none.",
+    minItems=1,
+)
 BLOCK_STRATEGIES = rows(
     record(
         block=index(

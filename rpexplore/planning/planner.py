@@ -345,6 +345,9 @@ def with_neighbours(closure: Closure, workload: Workload, budget: Budget) -> Clo
         return closure
     if closure.has_own_costs:
         closure = closure.replacing(None).in_panel(None).replacing_by_residual(replaces=False)
+    if closure.residual_moments and (budget.replaces or budget.period is not None):
+        # What such neighbours cost is known of strategies that are alike in all residuals.
+        closure = closure.with_strategies(workload, closure.without_own_matrices)
     if budget.period is not None:
         return closure.in_panel(_panel_of(closure, workload, budget))
     if not budget.replaces:

@@ -202,7 +202,7 @@ def _are_measured_alike(one: Closure, other: Closure) -> bool:
     if one.strategies.keys() != other.strategies.keys():
         return False
     pairs = ((own, other.strategies[number]) for number, own in one.strategies.items())
-    return all(a.bits == b.bits and np.array_equal(a.integers, b.integers) for a, b in pairs)
+    return all(a.bits == b.bits and a.is_like(b) for a, b in pairs)
 
 
 def differences_from_first(plan: Plan | PartPlan) -> list[str]:

@@ -1,7 +1,7 @@
 """Parts of plan files as JSON: losses (as text and as choices too), bases, strategies, tables."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -155,6 +155,16 @@ def strategy_lines(workload: Workload, closure: Closure) -> list[str]:
     ]
 
 
+def residual_strategy_lines(workload: Workload, closure: Closure) -> list[str]:
+    """Those that residuals have of their own."""
+    names = workload.domain.names
+    return [
+        _matrix_line(f'"residual":{residual},"attribute":{dumps(names[attribute])}', own)
+        for residual in closure.residuals_with_own_matrices
+        for attribute, own in closure.own_matrices(residual).items()
+    ]
+
+
 def block_strategy_lines(workload: Workload, closure: Closure) -> list[str]:
     """Those of blocks of levels, by their numbers from 0 on."""
     first = len(workload.domain)
@@ -166,8 +176,12 @@ def block_strategy_lines(workload: Workload, closure: Closure) -> list[str]:
 
 
 def _strategy_line(head: str, strategy: Strategy) -> str:
+    return _matrix_line(f'{head},"bits":{strategy.bits}', strategy)
+
+
+def _matrix_line(head: str, strategy: Strategy) -> str:
     rows = ",\n".join(dumps(row) for row in strategy.integers.tolist())
-    return f'{{{head},"bits":{strategy.bits},"matrix":[\n{rows}\n]}}'
+    return f'{{{head},"matrix":[\n{rows}\n]}}'
 
 
 def bases_from_json(content: dict[str, Any], domain: Domain) -> tuple[tuple[Basis, ...], ...]:
@@ -197,6 +211,35 @@ def strategies_from_json(content: dict[str, Any], workload: Workload) -> dict[in
             bits, rows, int(workload.domain.sizes[attribute]), workload.domain.names[attribute]
         )
         for attribute, bits, rows in zip(attributes, listed["bits"], listed["matrix"], strict=True)
+    }
+
+
+def with_residual_strategies_from_json(
+    content: dict[str, Any],
+    workload: Workload,
+    closure: Closure,
+    strategies: Mapping[int, Strategy],
+) -> dict[int, Strategy]:
+    """The strategies with those that residuals have of their own."""
+    listed = columns(content, "residual_strategies", ("residual", "attribute", "matrix"))
+    residuals = listed["residual"]
+    if not all(type(one) is int and 0 <= one < len(closure) for one in residuals):
+        raise PlanError(f"the residual of a strategy must be one of 0 to {len(closure) - 1}.")
+    attributes = [workload.domain.position(name) for name in listed["attribute"]]
+    stated = list(zip(residuals, attributes, strict=True))
+    if not stated or stated != sorted(set(stated)):
+        raise PlanError("the residual_strategies must be in the order of the residuals, each once.")
+    own: dict[int, dict[tuple[int, ...], Strategy]] = {}
+    for residual, attribute, rows in zip(residuals, attributes, listed["matrix"], strict=True):
+        inside, size = closure.attributes(residual), int(workload.domain.sizes[attribute])
+        name = workload.domain.names[attribute]
+        if attribute not in inside or attribute not in strategies or closure.trees:
+            raise PlanError(f"the residual {residual} has no strategy of {name!r}.")
+        strategy = _strategy(strategies[attribute].bits, rows, size, name)
+        own.setdefault(attribute, {})[inside] = strategy
+    return {
+        attribute: replace(strategy, of_residuals=own.get(attribute, {}))
+        for attribute, strategy in strategies.items()
     }
 
 

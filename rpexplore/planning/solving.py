@@ -27,6 +27,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.planning.part_plan import smallest_weighted_sum
+from rpexplore.planning.residual_strategies import with_residual_strategies
 from rpexplore.planning.solvers.caps import (
     FeasiblePoint,
     find_feasible,
@@ -279,7 +280,10 @@ def _with_strategies_for_loss(problem: Problem, on_progress: Progress) -> Closur
         inverse = 1 / caps
         largest = False
         weights = weights / np.sum(weights) + inverse / np.sum(inverse)
-    return problem.with_strategies(weights, on_progress, largest=largest)
+    closure = problem.with_strategies(weights, on_progress, largest=largest)
+    if isinstance(loss, SumOfVariances) and not problem.uniform_reference:
+        return with_residual_strategies(problem.workload, closure, weights)
+    return closure
 
 
 def weights_within(caps: np.ndarray) -> np.ndarray:

@@ -51,6 +51,7 @@ from rpexplore.planning.plan_fields import (
     LOSSES,
     RECORD_PRICES,
     REQUIRED,
+    RESIDUAL_STRATEGIES,
     STRATEGIES,
     TARGET,
     WEIGHT,
@@ -76,8 +77,10 @@ from rpexplore.planning.serialization import (
     block_strategy_lines,
     cells_from_json,
     loss_from_json,
+    residual_strategy_lines,
     strategies_from_json,
     strategy_lines,
+    with_residual_strategies_from_json,
 )
 from rpexplore.planning.solvers.solution import CellPrices
 from rpexplore.privacy.budget import Budget
@@ -162,6 +165,7 @@ FIELDS = record(
     ),
     bases=BASES,
     strategies=STRATEGIES,
+    residual_strategies=RESIDUAL_STRATEGIES,
     classes=rows(
         CLASS,
         "What tables have beside their attributes, each distinct combination once.",
@@ -267,7 +271,7 @@ FIELDS = record(
 _OF_LEVELS = ("block_strategies", "record_prices")
 _OF_REPLACING = ("replaced_groups", "differences")
 _OF_PILOT = ("pilot", "pilot_of", "then", "first_plan")
-_IF_ANY = (*_OF_REPLACING, "period_prices", *_OF_PILOT, "rules")
+_IF_ANY = (*_OF_REPLACING, "period_prices", *_OF_PILOT, "rules", "residual_strategies")
 FIELDS["required"] = [key for key in FIELDS["required"] if key not in (*_OF_LEVELS, *_IF_ANY)]
 
 # ---- Tables in a plan file: each table and each residual on a line of its own.
@@ -307,9 +311,11 @@ def text_of_plan(plan: "TablePlan") -> str:
     classes, class_index = _class_lines(workload, plan.table_variances, certificate)
     scales = plan.sigma_squared
     first_scales, scale_index = distinct_rows((scales.digits, scales.exponents))
+    own = residual_strategy_lines(workload, plan.closure)
     sections = {
         "bases": basis_lines(workload),
         "strategies": strategy_lines(workload, plan.closure),
+        **({"residual_strategies": own} if own else {}),
         "classes": classes,
         "tables": _table_lines(workload, class_index),
         "cells": _cell_lines(workload, certificate.cells),
@@ -422,6 +428,8 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     strategies = strategies_from_json(content, workload)
     if has_levels:
         strategies |= block_strategies_from_json(content, closure)
+    if "residual_strategies" in content:
+        strategies = with_residual_strategies_from_json(content, workload, closure, strategies)
     closure = closure.with_strategies(workload, strategies)
     if has_levels:
         closure = _with_stated_prices(closure, not_negative(content["record_prices"], "price"))

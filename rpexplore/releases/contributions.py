@@ -138,7 +138,8 @@ class Contributions:
         """Of each residual a number, the same for those alike: int64[n_residuals]."""
         closure = self._plan.closure
         orders = np.count_nonzero(closure.members >= 0, axis=1)
-        return distinct_rows([orders, *closure.attribute_forms[closure.members].T])[1]
+        forms = closure.attribute_forms[closure.members].T
+        return distinct_rows([orders, closure.residual_forms, *forms])[1]
 
     @cached_property
     def _rows(self) -> np.ndarray:
@@ -167,8 +168,11 @@ class Contributions:
         workload, closure = self._plan.workload, self._plan.closure
         is_single = [basis.is_identity for _, basis in workload.attribute_bases]
         bases = np.where([*is_single, True], -1, np.arange(len(is_single) + 1))
+        # Those with residuals that are measured by matrices of their own alone.
+        has_own = closure.incidence @ (closure.residual_forms > 0) > 0
         forms = [
             workload.orders,
+            np.where(has_own, 1 + np.arange(len(workload)), 0),
             *closure.attribute_forms[workload.members].T,
             *bases[workload.attribute_basis_index].T,
         ]

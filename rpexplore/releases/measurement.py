@@ -159,7 +159,8 @@ def measure_together(plan: TablePlan, residuals: np.ndarray, counts: Counts) -> 
     digits, exponents = sigma_squared.digits[residuals], sigma_squared.exponents[residuals]
     members = closure.members[residuals]
     orders = np.count_nonzero(members >= 0, axis=1)
-    for alike in _equal_rows([orders, *closure.attribute_forms[members].T]):
+    forms = closure.attribute_forms[members].T
+    for alike in _equal_rows([orders, closure.residual_forms[residuals], *forms]):
         attributes = members[alike, : orders[alike[0]]].tolist()
         # Without a name for the counts: there may be no room for both.
         exact = residual_answers(_marginals(counts, attributes, closure), attributes[0], closure)
@@ -242,7 +243,8 @@ def residual_answers(
             answers -= sums
         else:
             # In int64, partial sums as well: `check_countable` has made sure that all of them fit.
-            answers = matrix_along(strategy.integers, answers, axis)
+            own = strategy.within(attribute_indices)
+            answers = matrix_along(own.integers, answers, axis)
     return answers
 
 
@@ -330,7 +332,9 @@ def largest_entries(closure: Closure) -> np.ndarray:
     """m_i of each attribute (docs/mathematics.md §7.4): float64[d]."""
     entries = closure.sizes.astype(float)
     for attribute, strategy in closure.strategies.items():
-        largest = max(strategy.integers.max(), -strategy.integers.min())
+        largest = max(
+            int(np.max(np.abs(own.integers))) for own in (strategy, *strategy.of_residuals.values())
+        )
         entries[attribute] = float(largest) * strategy.range_in_steps
     return entries
 

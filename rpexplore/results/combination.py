@@ -577,6 +577,20 @@ def _write_estimates(estimates: Estimates, folder: Path) -> None:
                     if isinstance(strategy, SumsOfGroups)
                     else {"bits": strategy.bits, "matrix": strategy.integers.tolist()}
                 ),
+                **(
+                    {
+                        "of_residuals": [
+                            {
+                                "attributes": [names[index] for index in subset if index < first],
+                                "blocks": [index - first for index in subset if index >= first],
+                                "matrix": own.integers.tolist(),
+                            }
+                            for subset, own in strategy.of_residuals.items()
+                        ]
+                    }
+                    if strategy.of_residuals
+                    else {}
+                ),
                 **({"leaves_values_open": True} if attribute in estimates.open_attributes else {}),
             }
             for attribute, strategy in sorted(estimates.strategies.items())
@@ -622,6 +636,18 @@ def _read_estimates(
     sigma_squared = [Fraction(residual["sigma_squared"]) for residual in residuals]
     if min(map(float, sigma_squared), default=0.0) < 0:  # raises for what no float holds
         raise ValueError(sigma_squared)
+
+    def strategy_of(content: dict[str, Any]) -> Strategy:
+        bits = content["bits"]
+        of_residuals = {
+            (
+                *domain.positions(own["attributes"]),
+                *(of_trees[block] for block in own["blocks"]),
+            ): Strategy(np.array(own["matrix"]), bits)
+            for own in content.get("of_residuals", ())
+        }
+        return Strategy(np.array(content["matrix"]), bits, of_residuals=of_residuals)
+
     packed = frozenset[int]()
     if in_one_file:
         packed = frozenset(packed_tables(Workload.of(domain, content["tables"])).tolist())
@@ -637,7 +663,7 @@ def _read_estimates(
             else domain.position(strategy["attribute"]): (
                 SumsOfGroups.of(strategy["values_of_groups"])
                 if "values_of_groups" in strategy
-                else Strategy(np.array(strategy["matrix"]), strategy["bits"])
+                else strategy_of(strategy)
             )
             for strategy in content["strategies"]
         },

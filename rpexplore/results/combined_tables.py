@@ -57,6 +57,7 @@ def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) 
         ),
         {number: block.column for number, block in estimates[0].blocks.items()},
     )
+    _refuse_other_matrices(estimates, strategies)
     for left, right in combinations(estimates[:released], 2):
         _refuse_other_counts(left, right, strategies)
     # Σ 1/σ² of each residual, exact.
@@ -177,6 +178,10 @@ def common_strategies(
         alike = strategy is other
         if strategy is not None and other is not None:
             alike = np.array_equal(strategy.matrix, other.matrix)
+            if alike and strategy.of_residuals:
+                # Each may have matrices of its own for residuals that the other has not measured.
+                joint = {**strategy.of_residuals, **other.of_residuals}
+                known[index] = replace(other, of_residuals=joint), first
         if not alike and blocks and index in blocks:
             raise ReleaseError(
                 f"The groups at the levels of {names[blocks[index]]!r} were measured with other "
@@ -185,13 +190,32 @@ def common_strategies(
                 "plan them with --uniform-reference."
             )
         if not alike:
-            raise ReleaseError(
-                f"{names[index]!r} was measured by different strategies for {first!r} and "
-                f"{release!r}, and such measurements cannot be averaged; combine only releases "
-                "that count single values of this attribute, or were planned with the same "
-                "strategy."
-            )
+            raise _measured_differently(names[index], first, release)
     return {index: strategy for index, (strategy, _) in known.items() if strategy is not None}
+
+
+def _refuse_other_matrices(parts: Sequence[Estimates], strategies: Mapping[int, Strategy]) -> None:
+    """Raise `ReleaseError` if a residual was measured by one matrix here and another one there."""
+    for part in parts:
+        for subset in part.contributions:
+            for index in subset:
+                strategy = strategies.get(index)
+                if strategy is None or not strategy.of_residuals:
+                    continue
+                own, joint = part.strategies[index].within(subset), strategy.within(subset)
+                if not np.array_equal(own.matrix, joint.matrix):
+                    other = next(one for one in parts if one is not part)
+                    name = part.domain.names[index]
+                    sources = other.sources[0].name, part.sources[0].name
+                    raise _measured_differently(name, *sources)
+
+
+def _measured_differently(name: str, first: str, other: str) -> ReleaseError:
+    return ReleaseError(
+        f"{name!r} was measured by different strategies for {first!r} and {other!r}, and such "
+        "measurements cannot be averaged; combine only releases that count single values of this "
+        "attribute, or were planned with the same strategy."
+    )
 
 
 def _in_one_domain(parts: Sequence[Estimates]) -> list[Estimates]:
@@ -249,7 +273,13 @@ def _over(
         return values.transpose(np.argsort([numbers[index] for index in subset]))
 
     def strategy_in(own: int, strategy: Strategy) -> Strategy:
-        return replace(strategy, integers=strategy.integers[:, orders[own]])
+        of_residuals = {
+            moved[subset]: replace(matrix, integers=matrix.integers[:, orders[own]])
+            for subset, matrix in strategy.of_residuals.items()
+            if subset in moved
+        }
+        integers = strategy.integers[:, orders[own]]
+        return replace(strategy, integers=integers, of_residuals=of_residuals)
 
     return replace(
         part,

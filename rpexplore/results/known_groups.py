@@ -9,6 +9,7 @@ measured by itself (docs/mathematics.md §9.3).
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class SumsOfGroups(Strategy):
     @classmethod
     def of(cls, n_values: Sequence[int]) -> "SumsOfGroups":
         size = len(n_values)
-        return cls(np.zeros((size - 1, size), np.int64), 0, 1, tuple(n_values))
+        return cls(np.zeros((size - 1, size), np.int64), 0, n_values=tuple(n_values))
 
     @cached_property
     def _orthonormal(self) -> np.ndarray:
@@ -86,6 +87,18 @@ def with_groups(estimates: Estimates, tables: Sequence[AttributeIndices]) -> Est
             told, of_blocks = _told_by_blocks(tree, blocks, groups_of_values(domain, index))
             maps[index] = told
             strategies |= of_blocks
+
+    def numbers_of(index: int) -> list[int]:
+        return list(maps.get(index, {moved.get(index, index): None}))
+
+    for number, strategy in strategies.items():
+        if strategy.of_residuals:
+            own = {
+                tuple(sorted(numbers)): matrix
+                for residual, matrix in strategy.of_residuals.items()
+                for numbers in product(*map(numbers_of, residual))
+            }
+            strategies[number] = replace(strategy, of_residuals=own)
     contributions, variances = ArrayStore(), {}
     for subset, values in estimates.contributions.items():
         parts = {(): values}  # what stands for the attributes so far -> values, their axes in order

@@ -7,10 +7,12 @@ import rpexplore as rp
 from rpexplore.analysis import cell_accuracy as cells
 from rpexplore.analysis.measures import Accuracy
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Ranges, Windows
 from rpexplore.workload.table_text import query_matrix
 from tests.analysis.bases import BUDGET, dense_cell_variances, scenario
+from tests.planning.test_residual_strategies import planned
 
 SCENARIO = scenario(3)
 
@@ -207,3 +209,18 @@ def test_a_value_alone_and_a_table_asked_in_two_ways():
     every = dense(plan, workload.position(("age", "one")))
     np.testing.assert_allclose(both.errors, every, rtol=1e-6)
     assert query_matrix(Ranges(), domain["age"]).n_rows == len(both.errors)
+
+
+@pytest.mark.parametrize(("axes", "fixed"), [((0, 1), {}), ((1, 0), {2: 1}), ((1,), {0: 3})])
+def test_cells_of_plans_with_strategies_by_residual(axes, fixed):
+    plan, table = planned(), 3
+    scales = plan.sigma_squared.floats
+    every = np.sqrt(CellVariances(plan.workload, plan.closure).variances_of(table, scales))
+    result = cells.accuracy_of_cells(Accuracy.of_plan("this", plan), table, axes, fixed)
+    index = tuple(fixed.get(axis, slice(None)) for axis in range(3))
+    kept = [axis for axis in range(3) if axis not in fixed]
+    others = tuple(place for place, axis in enumerate(kept) if axis not in axes)
+    expected = every[index].max(axis=others)
+    expected = expected.T if axes == (1, 0) else expected
+    np.testing.assert_allclose(result.errors, expected, rtol=1e-9)
+    assert plan.closure.residual_moments

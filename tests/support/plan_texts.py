@@ -14,8 +14,8 @@ from typing import Any
 from rpexplore.domain.codebook import attributes_from_schema
 
 _SECTIONS = (
-    "bases", "strategies", "classes", "tables", "cells", "noise_scales", "residuals",
-    "queries", "strategy", "levels", "workloads", "rounds", "rules",
+    "bases", "strategies", "residual_strategies", "classes", "tables", "cells", "noise_scales",
+    "residuals", "queries", "strategy", "levels", "workloads", "rounds", "rules",
 )  # fmt: skip
 
 

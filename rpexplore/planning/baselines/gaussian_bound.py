@@ -8,14 +8,22 @@ basis are cut into small ones, at a loss that is computed too.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations, product
+from itertools import product
 
 import numpy as np
 
 from rpexplore.common.processes import one_thread
-from rpexplore.planning.baselines.plan_bound import Alike, Axes, TableParts, Values, axes_of
+from rpexplore.planning.baselines.plan_bound import (
+    Alike,
+    Axes,
+    TableParts,
+    Values,
+    axes_of,
+    subsets,
+)
+from rpexplore.planning.baselines.residual_bound import as_weights
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.workload.workload import Workload
 
@@ -29,7 +37,6 @@ _JOINED = (32, 16, 8, 4, 2, 1)  # directions of an attribute that are not cut, w
 _MOST_STEPS = 25
 _STILL = 1e-4  # a step that raises the bound by less (relative) is the last one
 _STRIDE = 3  # weights change as if by so many steps
-_LEAST_WEIGHT = 1e-9  # of a value, of the largest one
 _NOTHING = 1e-12  # of the largest: what is left out, which can only lower the bound
 _UNTOLD = 1e-14  # of the largest: 0 but for rounding
 # What rounding can have added: far more than the roots of such blocks are off by.
@@ -57,7 +64,7 @@ def gaussian_bound(workload: Workload, closure: Closure, table_weights: np.ndarr
     work += _WORK_OF_VALUES * sum(float(len(axis.decoding)) ** 3 for axis in own.values())
     if work > _MOST_WORK:
         return None
-    weights = {column: _as_weights(np.abs(axis.decoding[:, 0])) for column, axis in own.items()}
+    weights = {column: as_weights(np.abs(axis.decoding[:, 0])) for column, axis in own.items()}
     turned = {column: _Turned.of(axis, weights[column]) for column, axis in own.items()}
     n_joined = _joined(axes, tables, turned, work)
     if n_joined is None:
@@ -74,7 +81,7 @@ def gaussian_bound(workload: Workload, closure: Closure, table_weights: np.ndarr
             break
         for column, axis in own.items():
             change = (diagonals[column] / weights[column]) ** _STRIDE
-            weights[column] = _as_weights(weights[column] * change)
+            weights[column] = as_weights(weights[column] * change)
             turned[column] = _Turned.of(axis, weights[column])
     return best * (1 - _ROUNDING) if best > 0 else None
 
@@ -95,11 +102,6 @@ def _joined(
         if root is not None and root.work <= most_work:
             return n_joined
     return None
-
-
-def _as_weights(of_values: np.ndarray) -> np.ndarray:
-    of_values = np.maximum(of_values, _LEAST_WEIGHT * np.max(of_values))
-    return of_values / np.sum(of_values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +194,7 @@ class _Block:
     def of_table(self, sizes: Mapping[int, int]) -> np.ndarray:
         """Coordinates in so many of these attributes' first directions, int64[product]."""
         found = np.zeros(list(sizes.values()), dtype=np.int64)
-        for some in _subsets(list(sizes)):
+        for some in subsets(list(sizes)):
             where = tuple(slice(1, None) if column in some else 0 for column in sizes)
             first = tuple(slice(sizes[column] - 1) for column in some)
             found[where] = self.places[some][first]
@@ -228,14 +230,14 @@ class _Root:
         having: dict[frozenset[int], list[TableParts]] = {}
         for table in tables:
             may_be_cut = [c for c in table.columns if c not in joined or len(joined[c].others)]
-            for cut in _subsets(may_be_cut):
+            for cut in subsets(may_be_cut):
                 having.setdefault(frozenset(cut), []).append(table)
         blocks = {}
         for cut, with_it in having.items():
             told: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
             for table in with_it:
                 n = {c: len(joined[c].grams[q]) - 1 for c, q in table.parts if c in joined}
-                for some in _subsets([column for column in n if column not in cut]):
+                for some in subsets([column for column in n if column not in cut]):
                     told.setdefault(some, []).append(tuple(n[column] for column in some))
             places, size = {}, 0
             for some, shapes in told.items():
@@ -316,7 +318,7 @@ class _Root:
         found = 0.0
         for cut, both in self.blocks.items():
             alike, own = cut - set(self.joined), cut & set(self.joined)
-            for in_one, in_other in product(_subsets(sorted(own)), repeat=2):
+            for in_one, in_other in product(subsets(sorted(own)), repeat=2):
                 if in_one == in_other or own != {*in_one, *in_other}:
                     continue
                 found += self._lost_between(alike | set(in_one), alike | set(in_other), both, parts)
@@ -369,7 +371,3 @@ def _numbered(shapes: Sequence[tuple[int, ...]], start: int) -> np.ndarray:
         places[tuple(map(slice, shape))] = 0
     places[places == 0] = start + np.arange(np.sum(places == 0))
     return places
-
-
-def _subsets(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    return chain.from_iterable(combinations(columns, n) for n in range(len(columns) + 1))

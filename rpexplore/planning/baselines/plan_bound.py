@@ -20,6 +20,7 @@ from itertools import chain, combinations, product
 import numpy as np
 
 from rpexplore.common.processes import one_thread
+from rpexplore.planning.baselines.residual_bound import as_weights, residual_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.levels import LevelTree
 from rpexplore.workload.table_text import query_matrix
@@ -27,7 +28,6 @@ from rpexplore.workload.workload import Workload
 
 _MOST_VALUES = 2500  # of an attribute: matrices of its values are multiplied
 _MOST_PARTS = 30_000  # of tables: pairs of subsets of their attributes; about ten seconds
-_LEAST_WEIGHT = 1e-9  # of a value, of the largest one
 _MOST_SWEEPS = 8
 _STILL = 1e-3  # a sweep that lowers it by less (relative) is the last one
 _TOTAL = -1  # stands for the basis of tables without an attribute: their total
@@ -47,6 +47,8 @@ def plan_bound(
     Returns:
         None where it would take long.
     """
+    if closure.residual_moments:
+        return residual_bound(workload, closure, sigma_squared, table_weights)
     weighted = np.flatnonzero(table_weights > 0)
     if np.sum(3.0 ** workload.orders[weighted]) > _MOST_PARTS:
         return None
@@ -321,7 +323,8 @@ def _product(tensor: np.ndarray, vectors: Sequence[np.ndarray]) -> np.ndarray:
     return tensor
 
 
-def _subsets(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:
+def subsets(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All subsets of some columns, the smaller first."""
     return chain.from_iterable(combinations(columns, n) for n in range(len(columns) + 1))
 
 
@@ -331,22 +334,17 @@ def _least_square(axes: Axes, tables: Sequence[TableParts], noise: _Noise) -> fl
     For one attribute, the others held, it is Σ h/λ: smallest where λ ∝ √h.
     """
     own = {column: axis for column, axis in axes.items() if isinstance(axis, Values)}
-    weights = {column: _as_weights(np.abs(axis.decoding[:, 0])) for column, axis in own.items()}
+    weights = {column: as_weights(np.abs(axis.decoding[:, 0])) for column, axis in own.items()}
     found = math.inf
     for _ in range(_MOST_SWEEPS):
         before = found
         for column in own:
             of_values = np.maximum(_squared(axes, tables, noise, weights, column), 0.0)
-            weights[column] = _as_weights(np.sqrt(of_values))
+            weights[column] = as_weights(np.sqrt(of_values))
             found = float(np.sum(of_values / weights[column]))
         if found > before * (1 - _STILL):
             break
     return found
-
-
-def _as_weights(of_values: np.ndarray) -> np.ndarray:
-    of_values = np.maximum(of_values, _LEAST_WEIGHT * np.max(of_values))
-    return of_values / np.sum(of_values)
 
 
 def _squared(
@@ -375,13 +373,13 @@ def _squared(
         columns = tuple(sorted(of_table))
         others = [column for column in columns if column != kept]
         of_noise = noise.of(columns) * table.weight
-        for chosen in _subsets(others):
+        for chosen in subsets(others):
             common = tuple(sorted((kept, *chosen)))
             rest = [column for column in others if column not in chosen]
             tensor = of_noise.transpose([columns.index(column) for column in (*common, *rest)])
             tensor = _product(tensor, [at[column].edges[of_table[column]] for column in rest])
             bases = tuple(of_table[column] for column in common)
-            for more in _subsets(rest):
+            for more in subsets(rest):
                 by_bases = sums.setdefault((more, common), {})
                 by_bases[bases] = by_bases.get(bases, 0.0) + tensor
     total = np.zeros(1)

@@ -42,13 +42,21 @@ def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fract
     if closure.classes is not None:
         return _largest_cost_of_kinds(closure, costs, sigma_squared)
     of_attributes: Sequence[Hashable] = costs
-    if closure.by_residual:  # whose shares are those of attributes
+    # Whose shares, or matrices, are those of attributes.
+    if closure.by_residual or closure.residual_moments:
         of_attributes = range(len(costs))
     first, kinds = _kinds_of_residuals(closure, of_attributes, sigma_squared)
     counts, scales = np.bincount(kinds).astype(object), sigma_squared[first]
     above = closure.exact_product([cost.numerator for cost in costs], first)
     below = closure.exact_product([cost.denominator for cost in costs], first)
     above, below = _replaced(closure, first, above, below)
+    for place in np.flatnonzero(np.isin(first, closure.residuals_with_own_matrices)).tolist():
+        for number, own in closure.own_matrices(int(first[place])).items():
+            ratio = own.cost_factor / costs[number]
+            above[place], below[place] = (
+                above[place] * ratio.numerator,
+                below[place] * ratio.denominator,
+            )
     below = below * scales.digits.astype(object)
     smallest = _smallest(closure.full_cost_factor[first] / scales.floats)
     terms, digits = _rounded_up(above, below, scales.exponents, smallest)

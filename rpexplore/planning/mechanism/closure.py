@@ -65,6 +65,8 @@ class Closure:
                float64[n_residuals]: p_A = ∏_{i∈A} β_i, a residual's cost at σ² = 1
     strategies how attributes in other bases than single values are measured, by index
     moments    T and N of each of `workload.attribute_bases`; () without strategies
+    residual_moments
+               the same by residual and basis, where a residual has a matrix of its own
     blocks     of levels and their groups, by the numbers that stand for them in `members`
     trees      of attributes that tables have at several levels. Then numbers of blocks stand for
                them in `members`, which follow those of the attributes (as they do in `sizes`); the
@@ -96,6 +98,7 @@ class Closure:
     privacy_cost_factor: np.ndarray
     strategies: Mapping[int, Strategy]
     moments: Sequence[Moments]
+    residual_moments: Mapping[tuple[int, int], Moments] = field(default_factory=dict)
     blocks: Mapping[int, Block] = field(default_factory=dict)
     trees: tuple[LevelTree, ...] = ()
     classes: sparse.csr_array | None = None
@@ -195,7 +198,57 @@ class Closure:
             strategies=dict(strategies),
             moments=of_bases,
         )
+        closure = closure._with_own_matrices(workload)
         return replace(closure, privacy_cost_factor=closure.full_cost_factor)
+
+    def _with_own_matrices(self, workload: Workload) -> "Closure":
+        """This closure where strategies have matrices of their own for some residuals."""
+        own = {number for number, one in self.strategies.items() if one.of_residuals}
+        if not own:
+            return replace(self, residual_moments={})
+        found: dict[tuple[int, int], Moments] = {}
+        data = self.incidence.data.copy()
+        for place, (attribute, basis) in enumerate(workload.attribute_bases):
+            if attribute not in own:
+                continue
+            queries = query_matrix(basis, workload.domain.attributes[attribute])
+            having = np.any(workload.attribute_basis_index == place, axis=1)
+            entries = np.flatnonzero(np.repeat(having, np.diff(self.incidence.indptr)))
+            columns = self.incidence.indices[entries]
+            for residual in np.unique(columns).tolist():
+                strategy = self.strategies[attribute].of_residuals.get(self.attributes(residual))
+                if strategy is None:
+                    continue
+                moments_there = found[residual, place] = strategy.moments(queries)
+                ratio = moments_there.spread_sum / self.moments[place].spread_sum
+                data[entries[columns == residual]] *= ratio
+        incidence = sparse.csr_array(
+            (data, self.incidence.indices, self.incidence.indptr), self.incidence.shape
+        )
+        return replace(self, incidence=incidence, residual_moments=found)
+
+    @property
+    def without_own_matrices(self) -> "dict[int, Strategy]":
+        """The strategies, alike in all residuals."""
+        return {number: replace(one, of_residuals={}) for number, one in self.strategies.items()}
+
+    def own_matrices(self, residual: int) -> "dict[int, Strategy]":
+        """The strategies of a residual's attributes that are not the ones of other residuals."""
+        attributes = self.attributes(residual)
+        found = {
+            number: own
+            for number in attributes
+            if number in self.strategies
+            and (own := self.strategies[number].of_residuals.get(attributes)) is not None
+        }
+        return found
+
+    @cached_property
+    def residuals_with_own_matrices(self) -> list[int]:
+        """Residuals of which some attribute has a matrix that is not that of others, ascending."""
+        if not any(one.of_residuals for one in self.strategies.values()):
+            return []
+        return [residual for residual in range(len(self)) if self.own_matrices(residual)]
 
     def _with_strategies_of_levels(
         self, workload: Workload, strategies: Mapping[int, Strategy]
@@ -296,7 +349,15 @@ class Closure:
 
         least_cost: of a residual, for searches; in_areas: where each area has the tables; kept: the
         exact totals, if not those that it has
+
+        Raises `PlanError` where residuals have matrices of their own: what it costs to replace a
+        record is known of strategies that are alike in all residuals.
         """
+        if replaces and self.residual_moments:
+            raise PlanError(
+                "Where neighbours replace a record, an attribute must be measured alike in all "
+                "residuals; make the plan again."
+            )
         closure = replace(
             self,
             by_residual=replaces,
@@ -391,6 +452,9 @@ class Closure:
         for number, strategy in self.strategies.items():
             costs[number] = float(strategy.cost_factor)
         product = _product(self.members, costs)
+        for residual in self.residuals_with_own_matrices:
+            for number, own in self.own_matrices(residual).items():
+                product[residual] *= float(own.cost_factor) / costs[number]
         if not self.by_residual:
             return product
         shares = 2 * self.replaced_shares.astype(float)
@@ -492,6 +556,17 @@ class Closure:
         at_levels = {index for tree in self.trees for index in tree.of_tables}
         alone = sorted({*self.strategies, *self.blocks, *at_levels})
         forms[alone] = np.arange(len(alone)) - len(alone) - 1
+        return forms
+
+    @cached_property
+    def residual_forms(self) -> np.ndarray:
+        """0 for residuals whose attributes are measured as in others, else a number of its own.
+
+        int64[n_residuals]
+        """
+        forms = np.zeros(len(self), dtype=np.int64)
+        own = self.residuals_with_own_matrices
+        forms[own] = 1 + np.arange(len(own))
         return forms
 
     @cached_property

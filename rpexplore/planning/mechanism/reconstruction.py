@@ -42,6 +42,8 @@ def contribution(
     del measured  # there may be no room for both
     for axis, attribute in enumerate(attributes, start=-len(attributes)):
         strategy = strategies.get(attribute)
+        if strategy is not None:
+            strategy = strategy.within(attributes)
         if strategy is None:
             values /= values.shape[axis]
             values -= values.mean(axis=axis, keepdims=True)
@@ -259,34 +261,55 @@ class MarginalNoise:
         """The variance of every cell, one axis an attribute; of amounts of each of their sums."""
         sizes = self.domain.sizes
         several = [attribute for attribute in self.attributes if sizes[attribute] > 1]
+        axes = [self._value_factors(attribute) for attribute in several]
         variances = self._scales(several)
-        for attribute in several:
-            strategy = self.strategies.get(attribute)
-            size = int(sizes[attribute])
-            if (tree := self._tree(attribute)) is not None:
-                factors = tree.squares(attribute, self.strategies)
-            elif strategy is not None and (sums := sums_of(self.domain, attribute)) is not None:
-                moments = strategy.moments(sums)
-                squares = sums.basis.row_units(sums.attribute) ** 2
-                factors = np.stack([moments.total, moments.spread]) * squares
-            else:
-                moments = strategy.value_moments if strategy else Moments.of_single_values(size)
-                factors = np.stack([moments.total, moments.spread])
+        for factors in axes:
             variances = np.tensordot(variances, factors, axes=(0, 0))
+        for subset in self._with_own_matrices:
+            product = np.array(self.sigma_squared[subset])
+            for attribute, factors in zip(several, axes, strict=True):
+                factor = factors[self._place(attribute, subset)]
+                if attribute in subset and attribute in self.strategies:
+                    factor = self.strategies[attribute].within(subset).value_moments.spread
+                product = np.multiply.outer(product, factor)
+            variances = variances + product
         single = [axis for axis, index in enumerate(self.attributes) if sizes[index] == 1]
         return np.expand_dims(variances, tuple(single))
 
+    @cached_property
+    def _with_own_matrices(self) -> list[AttributeIndices]:
+        """Subsets of which some attribute is measured by a matrix that is not that of others."""
+        own = [one.of_residuals for one in self.strategies.values() if one.of_residuals]
+        return [subset for subset in self.sigma_squared if any(subset in one for one in own)]
+
+    def _value_factors(self, attribute: int) -> np.ndarray:
+        """What multiplies σ² without the attribute and with it, or each block: [2 or more, n]."""
+        strategy, size = self.strategies.get(attribute), int(self.domain.sizes[attribute])
+        if (tree := self._tree(attribute)) is not None:
+            return tree.squares(attribute, self.strategies)
+        if strategy is not None and (sums := sums_of(self.domain, attribute)) is not None:
+            moments = strategy.moments(sums)
+            squares = sums.basis.row_units(sums.attribute) ** 2
+            return np.stack([moments.total, moments.spread]) * squares
+        moments = strategy.value_moments if strategy else Moments.of_single_values(size)
+        return np.stack([moments.total, moments.spread])
+
     def _scales(self, attributes: Sequence[int]) -> np.ndarray:
-        """σ² of each subset, by which of the numbers of each attribute it has; 0: of none."""
-        numbers = [self._numbers(attribute) for attribute in attributes]
-        scales = np.zeros([1 + len(own) for own in numbers])
+        """σ² of each subset, by which of the numbers of each attribute it has; 0: of none.
+
+        And of those with matrices of their own, which are to be added.
+        """
+        scales = np.zeros([1 + len(self._numbers(attribute)) for attribute in attributes])
         for subset, sigma_squared in self.sigma_squared.items():
-            place = tuple(
-                next((1 + own.index(index) for index in subset if index in own), 0)
-                for own in numbers
-            )
-            scales[place] = sigma_squared
+            if subset in self._with_own_matrices:
+                continue
+            scales[tuple(self._place(one, subset) for one in attributes)] = sigma_squared
         return scales
+
+    def _place(self, attribute: int, subset: AttributeIndices) -> int:
+        """Which of the numbers of an attribute a subset has, from 1 on; 0: none."""
+        own = self._numbers(attribute)
+        return next((1 + own.index(index) for index in subset if index in own), 0)
 
     def covariances(
         self, left: "Mapping[int, sparse.csr_array]", right: "Mapping[int, sparse.csr_array]"
@@ -301,13 +324,27 @@ class MarginalNoise:
             right is paired with all rows on the left
         """
         sums = self._scales(self.attributes)
-        for attribute in self.attributes:
-            pair = left[attribute], right[attribute]
-            sums = np.tensordot(sums, self._factors(attribute, *pair), axes=(0, 0))
+        pairs = {index: (left[index], right[index]) for index in self.attributes}
+        axes = {index: self._factors(index, *pair) for index, pair in pairs.items()}
+        for factors in axes.values():
+            sums = np.tensordot(sums, factors, axes=(0, 0))
+        for subset in self._with_own_matrices:
+            product = np.array(self.sigma_squared[subset])
+            for attribute, pair in pairs.items():
+                factors = axes[attribute]
+                if attribute in subset:
+                    factors = self._factors(attribute, *pair, subset)
+                factor = factors[self._place(attribute, subset)]
+                product = np.multiply.outer(product, factor)
+            sums = sums + product
         return sums
 
     def _factors(
-        self, attribute: int, left: "sparse.csr_array", right: "sparse.csr_array"
+        self,
+        attribute: int,
+        left: "sparse.csr_array",
+        right: "sparse.csr_array",
+        subset: AttributeIndices = (),
     ) -> np.ndarray:
         """What multiplies σ² where the attribute is not in a residual, and where it is.
 
@@ -318,7 +355,8 @@ class MarginalNoise:
         strategy = self.strategies.get(attribute)
         if strategy is not None:
             outside = (left @ strategy.reference) * (right @ strategy.reference)
-            inside = np.sum((left @ strategy.decoding) * (right @ strategy.decoding), axis=1)
+            decoding = strategy.within(subset).decoding
+            inside = np.sum((left @ decoding) * (right @ decoding), axis=1)
             return np.stack([outside, inside])
         size = int(self.domain.sizes[attribute])
         totals = np.asarray(left.sum(axis=1)) * np.asarray(right.sum(axis=1))
@@ -392,8 +430,13 @@ class MarginalNoise:
             outside[attribute] = totals / size**2
         covariance = 0.0
         for subset, factor in self.sigma_squared.items():
-            for attribute in left:
+            has_own = subset in self._with_own_matrices
+            for attribute, one in left.items():
                 own = [index for index in self._numbers(attribute) if index in subset]
+                if own and has_own and attribute in self.strategies:
+                    decoding = self.strategies[attribute].within(subset).decoding
+                    factor *= float((one @ decoding) @ (right[attribute] @ decoding))
+                    continue
                 factor *= inside[own[0]] if own else outside[attribute]
             covariance += factor
         return float(covariance)

@@ -7,8 +7,8 @@ else is known. R is an integer matrix over a power of two: its sensitivity is ex
 it is measured with is discrete (docs/mathematics.md §7.3).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -26,6 +26,9 @@ MOST_BITS = 20
 INVERSE_TOLERANCE = 1e-8
 # Of the largest number in the inverse times that in R, so that decoding keeps its digits.
 LARGEST_INVERSE = 1e7
+# Where residuals have matrices of their own, reference distributions are multiples of 2 to minus
+# this, so that all rows are at right angles to one in integers (docs/mathematics.md §5.8).
+REFERENCE_BITS = 12
 # What one moment of a basis, τ or η, is taken to be at least, of the other one: where queries ask
 # nothing of a residual, such as a total that none tells, noise on it would have no limit.
 LEAST_MOMENT = 1e-18
@@ -38,6 +41,8 @@ class Strategy:
 
     range_in_steps  what the counts of tables with the attribute are multiplied by: of amounts the
                     range in their smallest steps, else 1
+    of_residuals    by the attributes of a residual: what is measured of this one there, if not R.
+                    All have the same bits and exactly the same reference distribution
 
     Raises `PlanError` unless [1ᵀ; R] is invertible, and well enough to compute with.
     """
@@ -45,6 +50,7 @@ class Strategy:
     integers: np.ndarray
     bits: int
     range_in_steps: int = 1
+    of_residuals: Mapping[tuple[int, ...], "Strategy"] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         given = np.asarray(self.integers)
@@ -65,6 +71,30 @@ class Strategy:
             )
         object.__setattr__(self, "integers", read_only(np.ascontiguousarray(given, dtype=np.int64)))
         _ = self._inverse
+        if self.of_residuals:
+            self._refuse_other_references()
+
+    def _refuse_other_references(self) -> None:
+        """Raise `PlanError` unless all residuals have R z = 0 for one z, exactly."""
+        z = np.rint(self.reference * 2**REFERENCE_BITS).astype(np.int64)
+        for own in (self, *self.of_residuals.values()):
+            if own.size != self.size or own.bits != self.bits or np.any(own.integers @ z):
+                raise PlanError(
+                    "The matrices that residuals have of their own must have the size, the bits "
+                    "and the reference distribution of their attribute's strategy, and that must "
+                    f"be a multiple of 2^−{REFERENCE_BITS}."
+                )
+
+    def within(self, residual: Sequence[int]) -> "Strategy":
+        """What is measured of the attribute in the residual of these attributes, ascending."""
+        return self.of_residuals.get(tuple(residual), self)
+
+    def is_like(self, other: "Strategy") -> bool:
+        """Whether both measure the same, in all residuals with matrices of their own too."""
+        return all(
+            np.array_equal(self.within(residual).matrix, other.within(residual).matrix)
+            for residual in ((), *self.of_residuals, *other.of_residuals)
+        )
 
     @property
     def size(self) -> int:

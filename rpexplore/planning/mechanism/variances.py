@@ -179,6 +179,9 @@ class CellVariances:
                 bases = self.workload.attribute_basis_index[tables[chosen], axis]
                 pairs = self._pairs(bases, rows[chosen, axis])
                 factors = (factors[:, :, None] * pairs[:, None, :]).reshape(len(chosen), -1)
+            for table, column in self._own_entries(columns):
+                cell = int(tables[chosen[table]]), axes[table], rows[chosen[table]]
+                factors[table, column] = self._own_factor(int(columns[table, column]), *cell)
             outside = self._outside(tables[chosen], rows[chosen])
             indices.append((np.repeat(chosen, columns.shape[1]), columns.ravel()))
             parts.append((factors * outside[:, None]).ravel())
@@ -186,6 +189,29 @@ class CellVariances:
         shape = (len(tables), len(self.closure))
         matrix = sparse.csr_array((np.concatenate(parts), where), shape=shape)
         return CellVarianceMap(matrix, self.closure.privacy_cost_factor)
+
+    def _own_entries(self, columns: np.ndarray) -> Iterator[tuple[int, int]]:
+        """Where residuals with matrices of their own are among these: (row, column) each."""
+        if self.closure.residual_moments:
+            rows, places = np.nonzero(self.closure.residual_forms[columns])
+            yield from zip(rows.tolist(), places.tolist(), strict=True)
+
+    def _moments_in(self, residual: int, basis: int) -> Moments:
+        """T and N of a basis in a residual."""
+        return self.closure.residual_moments.get((residual, basis), self.moments[basis])
+
+    def _own_factor(self, residual: int, table: int, axes: np.ndarray, rows: np.ndarray) -> float:
+        """How σ² of a residual with own matrices gets into a cell of a table.
+
+        axes: of the table's attributes of several values; rows: of all of them
+        """
+        factor, inside = 1.0, self.closure.attributes(residual)
+        for axis in axes.tolist():
+            basis = int(self.workload.attribute_basis_index[table, axis])
+            own = self._moments_in(residual, basis)
+            is_inside = int(self.workload.members[table, axis]) in inside
+            factor *= float((own.spread if is_inside else own.total)[rows[axis]])
+        return factor
 
     def variances_of(self, table: int, sigma_squared: np.ndarray) -> np.ndarray:
         """The variance of every cell of one table, one axis an attribute; read-only."""
@@ -232,13 +258,23 @@ class CellVariances:
             variances = self._of_axes(table, sigma_squared, axes)
             return variances[np.ix_(*(axis.of_rows for axis in axes))]
         (_, columns, axes) = next(self.closure.by_order(self.workload, np.array([table])))
-        variances = sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
+        own = [int(columns[0, place]) for _, place in self._own_entries(columns)]
+        alike = np.where(np.isin(columns[0], own), 0.0, sigma_squared[columns[0]])
+        variances = alike.reshape((2,) * axes.shape[1])
         for axis, of_axis in enumerate(of_axes):
             total, spread = _distinct(of_axis)  # until the end
             if axis in axes[0]:
                 variances = np.tensordot(variances, np.stack([total, spread]), axes=(0, 0))
             else:  # a single value has no residual, but its basis may have several rows
                 variances = np.multiply.outer(variances, total)
+        bases = self.workload.attribute_basis_index[table].tolist()
+        attributes = self.workload.attribute_indices(table)
+        for residual in own:
+            inside, product = self.closure.attributes(residual), sigma_squared[residual]
+            for attribute, basis in zip(attributes, bases, strict=False):
+                total, spread = _distinct(self._moments_in(residual, basis))
+                product = np.multiply.outer(product, spread if attribute in inside else total)
+            variances = variances + product
         return np.broadcast_to(variances, [len(of_axis.total) for of_axis in of_axes])
 
     def standard_errors_of(self, table: int, sigma_squared: np.ndarray) -> np.ndarray:
@@ -410,12 +446,32 @@ class CellVariances:
         # N, is the one; where all its rows are alike, any.
         rows = np.append(candidates.rows[:, 0], 0)[workload.attribute_basis_index]
         everything = np.arange(len(workload))
-        for chosen, columns, axes in self.closure.by_order(workload, everything):
+        has_own = self._have_own_matrices
+        for table in np.flatnonzero(has_own).tolist():
+            if workload.cells[table] > _MOST_COMBINED:
+                raise PlanError(
+                    f"The table {workload.describe(table)} has too many cells for residuals with "
+                    "matrices of their own; make the plan again."
+                )
+            cells = self.variances_of(table, sigma_squared)
+            flat = int(np.argmax(cells) if candidates.largest else np.argmin(cells))
+            place = np.unravel_index(flat, cells.shape)
+            variances[table], rows[table, : cells.ndim] = cells[place], place
+        others = np.flatnonzero(~has_own)
+        for at, columns, axes in self.closure.by_order(workload, others):
+            chosen = others[at]
             bases = np.take_along_axis(workload.attribute_basis_index[chosen], axes, 1)
             for part in self._batches(chosen, candidates.counts[bases]):
                 extreme = candidates.extreme(sigma_squared[columns[part]], bases[part])
                 variances[chosen[part]], rows[chosen[part, None], axes[part]] = extreme
-        return ExtremeCells(variances * self._outside(everything, rows), rows)
+        # Of tables whose cells were all looked at it is in the variance already.
+        outside = np.where(has_own, 1.0, self._outside(everything, rows))
+        return ExtremeCells(variances * outside, rows)
+
+    @cached_property
+    def _have_own_matrices(self) -> np.ndarray:
+        """Which tables depend on residuals with matrices of their own: bool[n_tables]."""
+        return self.closure.incidence @ (self.closure.residual_forms > 0) > 0
 
     def _batches(self, tables: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
         """Tables to work on together, as indices among them: with about as many candidates each.

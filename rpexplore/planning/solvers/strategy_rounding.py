@@ -77,8 +77,8 @@ def integer_matrix(
                 return first.integers.astype(np.int64)
     most = _MOST_IMPROVED if bits >= _FEW_BITS else _MOST_IF_FEW_BITS
     n_improved = max(1, min(most, _IMPROVED // n**2))
-    turned = _turned(measuring.matrix, bits, _TURNS * n_improved)
-    tried = [one for one in map(rounding, turned) if np.isfinite(one.worth)]
+    copies = turned(measuring.matrix, bits, _TURNS * n_improved)
+    tried = [one for one in map(rounding, copies) if np.isfinite(one.worth)]
     if not tried:
         raise ValueError(f"R cannot be rounded to {bits:g} bits: it is too near a singular one")
     if changes is not None:
@@ -214,7 +214,7 @@ def _apart(moves: np.ndarray, n: int, most: int) -> np.ndarray:
     return moves[:, chosen]
 
 
-def _turned(matrix: np.ndarray, bits: float, count: int) -> Iterator[np.ndarray]:
+def turned(matrix: np.ndarray, bits: float, count: int) -> Iterator[np.ndarray]:
     """The matrix and, as long as these are cheap, `count` others that are as good before rounding.
 
     Rotated and a little smaller, with directions that rounding would lose raised.

@@ -538,7 +538,7 @@ def _held_out(
             if strategy is None:
                 noise *= within.sum() - within.sum() ** 2 / len(within)
             else:
-                noise *= float(np.sum((within @ strategy.decoding) ** 2))
+                noise *= float(np.sum((within @ strategy.within(table).decoding) ** 2))
         yield float(value), float(distance) ** 2, noise
 
 
