@@ -41,8 +41,12 @@ def distinct_values(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
 
 def _in_range(column: pa.Array, least: int, most: int) -> tuple[pa.Array, np.ndarray]:
     wide = np.int64 if pa.types.is_signed_integer(column.type) else np.uint64
-    values = pc.fill_null(column, least).to_numpy(zero_copy_only=False).astype(wide, copy=False)
-    indices = (values - wide(least)).astype(np.int64, copy=False)
+    # Steps that change nothing are left out: each would take as long as the look-up of the codes.
+    filled = pc.fill_null(column, least) if column.null_count else column
+    indices = filled.to_numpy(zero_copy_only=False).astype(wide, copy=False)
+    if least or column.null_count:  # what is missing gets an index of its own
+        indices = indices - wide(least)
+    indices = indices.astype(np.int64, copy=False)
     if column.null_count:
         indices[column.is_null().to_numpy(zero_copy_only=False)] = most - least + 1
     return pa.array(np.arange(most - least + 1, dtype=wide) + wide(least)), indices

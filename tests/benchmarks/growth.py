@@ -2,28 +2,33 @@
 
 Cases of `tests.benchmarks.run`. Each row is an exponent: 1 where ten times as much takes ten times
 as long. From processor times t₁, t₂, t₃ it is log₁₀((t₃ − t₁)/(t₂ − t₁) − 1), which for
-t = a + b nᵏ is k, so that what a verb takes at any size (its start above all) does not count. Verbs
-run as programs, in processes of their own.
+t = a + b nᵏ is k, so that what a verb takes at any size does not count. Each verb runs in processes
+of their own, which have run it at the smallest size before: the start of a program would take
+longer than much of what is measured, and varies by more.
 """
 
 import math
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from rpexplore.cli.main import main
 from tests.benchmarks.measure import REPEATS, Row, ended_seconds, environment
 
+ROOT = Path(__file__).resolve().parents[2]
 MOST = 1.1
-_LEAST = 0.05  # s; what grows by less from n to 10 n is lost in the start of Python
+_LEAST = 0.05  # s; what grows by less from n to 10 n is told from nothing no more
 _LONG = 5.0  # s; runs of a verb, after which it is run no more
-_PROGRAM = "from rpexplore.cli.main import main; main()"
 
 
 def growth_in_tables() -> list[Row]:
@@ -74,6 +79,9 @@ def growth_in_fewer_tables() -> list[Row]:
         make,
         {
             "suggest": ["plan.json", "--expected-count", "2000"],
+            "simulate": ["plan.json", "--expected-count", "2000"],
+            "plan, adaptive": _ADAPTIVE,
+            "release, adaptive": ["adaptive.json", "records.parquet", "--out", "rounds"],
             "publish": ["out", "--out", "export"],
             "postprocess, whole": ["out", "--round", "--out", "whole"],
             "postprocess, nonnegative": ["out", "--nonnegative", "--out", "nonnegative"],
@@ -84,6 +92,23 @@ def growth_in_fewer_tables() -> list[Row]:
 
 
 _RELEASE = ["plan.json", "records.parquet", "--out", "out"]
+_ADAPTIVE = [
+    *("codebook.csv", "--out", "adaptive.json", "--up-to", "3", "--rho", "1"),
+    *("--adaptive", "--expected-count", "2000"),
+]
+
+
+def growth_in_sheets() -> list[Row]:
+    """All tables of up to two of 3, 11 and 36 attributes of ten values: 7 to 667, a sheet each."""
+
+    def make(folder: Path, n_attributes: int) -> None:
+        names = [f"a{number:02}" for number in range(n_attributes)]
+        _write_codebook(folder, dict.fromkeys(names, 10))
+        _write_records(folder, dict.fromkeys(names, 10), 2_000)
+        _run(folder, "plan", "codebook.csv", "--out", "plan.json", "--up-to", "2", "--rho", "1")
+        _run(folder, "release", *_RELEASE)
+
+    return _rows("tables", (3, 11, 36), make, {"workbook": ["out", "--out", "tables.xlsx"]})
 
 
 def growth_in_records() -> list[Row]:
@@ -153,7 +178,15 @@ def growth_in_areas() -> list[Row]:
             ],
             "show": ["plan.json"],
             "verify": ["plan.json"],
+            "compare": ["plan.json"],
+            "forecast": ["plan.json", "--expected-count", "100000"],
+            "report": ["plan.json", "--out", "report.html"],
             "release": _RELEASE,
+            "release, again": [*_RELEASE[:-1], "second"],
+            "answer": ["out", "age=1", "--area", "0001"],
+            "combine": ["out", "second", "--out", "both"],
+            "publish": ["out", "--out", "export"],
+            "postprocess": ["out", "--nonnegative", "--round", "--out", "whole"],
         },
     )
 
@@ -166,12 +199,15 @@ def _rows(
 ) -> list[Row]:
     """The exponents of verbs, and the seconds of each at the largest size."""
     seconds: dict[str, list[float]] = {name: [] for name in verbs}
-    for size in sizes:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
+    with ExitStack() as folders:
+        smallest: Path | None = None
+        for size in sizes:
+            folder = Path(folders.enter_context(tempfile.TemporaryDirectory()))
             make(folder, size)
+            smallest = smallest or folder
             for verb, options in verbs.items():
-                seconds[verb].append(_least(folder, verb.partition(",")[0], options))
+                arguments = verb.partition(",")[0], *options
+                seconds[verb].append(_run(folder, *arguments, after=smallest))
     rows: list[Row] = []
     for verb, (first, second, third) in seconds.items():
         grown = max(second - first, _LEAST)
@@ -182,23 +218,44 @@ def _rows(
     return rows
 
 
-def _least(folder: Path, verb: str, options: Sequence[str]) -> float:
-    """The least processor time of some runs, or of one that is long: a start varies by 0.1 s."""
+def _run(folder: Path, *arguments: str, after: Path | None = None) -> float:
+    """Least processor time of a verb in a folder, in a process that has run it in another before.
+
+    after: that folder; None to run it once, and without measuring more than that
+    """
+    command = [sys.executable, "-m", "tests.benchmarks.growth"]
+    command += ["" if after is None else str(after), str(folder), *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(), check=True, stdout=subprocess.PIPE, text=True
+    )
+    return float(done.stdout.splitlines()[-1])
+
+
+def _measured(after: str, folder: str, arguments: Sequence[str]) -> float:
+    """Least processor time of some runs of a verb, or of one that is long."""
+    if not after:
+        return _seconds(folder, arguments)
+    _seconds(after, arguments)
     seconds: list[float] = []
     while len(seconds) < REPEATS and sum(seconds) < _LONG:
-        if seconds and "--out" in options:
-            output = folder / options[options.index("--out") + 1]
-            shutil.rmtree(output) if output.is_dir() else output.unlink()
-        seconds.append(_run(folder, verb, *options))
+        seconds.append(_seconds(folder, arguments))
     return min(seconds)
 
 
-def _run(folder: Path, *arguments: str) -> float:
-    """Processor time of the program with these arguments."""
-    before = ended_seconds()
-    command = [sys.executable, "-c", _PROGRAM, *arguments]
-    subprocess.run(command, cwd=folder, env=environment(), check=True, stdout=subprocess.DEVNULL)
-    return ended_seconds() - before
+def _seconds(folder: str, arguments: Sequence[str]) -> float:
+    """Processor time of a verb in a folder, without what it has left there before."""
+    os.chdir(folder)
+    if "--out" in arguments:
+        output = Path(arguments[arguments.index("--out") + 1])
+        shutil.rmtree(output) if output.is_dir() else output.unlink(missing_ok=True)
+    sys.argv = ["rpexplore", *arguments]
+    before = time.process_time() + ended_seconds()
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
+    return time.process_time() + ended_seconds() - before
 
 
 def _write_codebook(folder: Path, sizes: Mapping[str, int]) -> None:
@@ -218,7 +275,11 @@ def _write_records(folder: Path, sizes: Mapping[str, int], n_records: int) -> No
 CASES = (
     growth_in_tables,
     growth_in_fewer_tables,
+    growth_in_sheets,
     growth_in_records,
     growth_in_cells,
     growth_in_areas,
 )
+
+if __name__ == "__main__":
+    print(_measured(sys.argv[1], sys.argv[2], sys.argv[3:]))
