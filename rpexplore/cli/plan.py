@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rpexplore.planning.plan import Plan
     from rpexplore.privacy.budget import Budget
     from rpexplore.results.rehearsal import AdaptiveRehearsal
+    from rpexplore.results.smooth_choice import SmoothChoice
     from rpexplore.workload.smooth_weights import SmoothWeights
 
 
@@ -120,22 +121,33 @@ AdaptiveFlag = Annotated[
 ]
 
 
+AllowAdaptiveFlag = Annotated[
+    bool,
+    Option(
+        "--allow-adaptive",
+        help="With --smooth-weights: make an adaptive plan (see --adaptive) instead if it loses "
+        "less in the simulations than the chosen weights.",
+    ),
+]
+
+
 def refuse_beside_adaptive(
-    wanted: "tuple[ExpectedCounts, float] | None", options: Mapping[str, Any]
+    option: str, wanted: "tuple[ExpectedCounts, float] | None", options: Mapping[str, Any]
 ) -> None:
     """Raise `WorkloadError` for options that do not go with --adaptive, or are missing.
 
+    option: the one that was given, --adaptive or --allow-adaptive
     options: their names, and what was given; what counts as false was not
     """
     given = [name for name, value in options.items() if value]
     if given:
         raise WorkloadError(
-            f"--adaptive divides the budget by a rule of its own and promises no accuracy, so "
-            f"{given[0]} does not go with it; leave one of them out."
+            "An adaptive plan divides the budget by a rule of its own and promises no accuracy, so "
+            f"{given[0]} does not go with {option}; leave one of them out."
         )
     if wanted is None:
         raise WorkloadError(
-            "--adaptive goes with --expected-count N or --expected FILE; give one of them."
+            f"{option} goes with --expected-count N or --expected FILE; give one of them."
         )
 
 
@@ -192,6 +204,7 @@ def plan(
     smooth_weights: SmoothWeightsFlag = False,
     from_release: FromRelease = None,
     adaptive: AdaptiveFlag = False,
+    allow_adaptive: AllowAdaptiveFlag = False,
     target: options.Target = None,
     basis: options.Basis = None,
     uniform_reference: options.UniformReference = False,
@@ -330,14 +343,19 @@ def plan(
         sampling_fraction,
         wanted or ((require or most_people) and public),
     )
-    if adaptive:
+    if adaptive or allow_adaptive:
+        if not (adaptive or smooth_weights):
+            raise WorkloadError(
+                "--allow-adaptive lets the simulation of --smooth-weights decide; give "
+                "--smooth-weights as well, or --adaptive for an adaptive plan in any case."
+            )
         others = {
             "--loss": loss, "--weighting": weighting, "--relative-to": relative_to,
-            "--smooth-weights": smooth_weights, "--from-release": from_release,
+            "--smooth-weights": adaptive and smooth_weights, "--from-release": from_release,
             "--target": target, "--basis": basis, "--uniform-reference": uniform_reference,
             "--require": require, "--minimum-budget": minimum_budget, "--most-people": most_people,
         }  # fmt: skip
-        refuse_beside_adaptive(wanted, others)
+        refuse_beside_adaptive("--adaptive" if adaptive else "--allow-adaptive", wanted, others)
     smooth = smooth_for(
         smooth_weights, from_release, domain, minimum_budget, budget, wanted, loss, weighting
     )
@@ -371,7 +389,8 @@ def plan(
         assert wanted is not None
         with progress("Simulating weights") as on_progress:
             chosen = choose_smooth_weights(asked.tables, budget, wanted[0], on_progress=on_progress)
-        smooth = chosen.weights
+        adaptive = allow_adaptive and chosen.prefers_adaptive
+        smooth = None if adaptive else chosen.weights
     with progress("Listing what is asked for"):
         if chosen is not None:
             asked = listed(smooth)
@@ -502,7 +521,7 @@ def plan(
         _NO_AREAS if tree is not None and asked.areas is None else None,
         *(text for _, text in beside.values()),
         usefulness_text(useful),
-        None if chosen is None else chosen.describe(),
+        None if chosen is None else _described(chosen, adaptive),
         _saved(made, out),
         next_steps(smooth, from_release),
         warning,
@@ -517,6 +536,15 @@ def _when_to_choose(useful: dict[str, Any]) -> tuple[str, ...]:
     from rpexplore.analysis.adaptive import when_to_choose
 
     return tuple(when_to_choose(useful["rounds"]))
+
+
+def _described(chosen: "SmoothChoice", adaptive: bool) -> str:
+    """The choice of weights, and how the adaptive plan is had where it is preferred."""
+    if adaptive:
+        return f"{chosen.describe()} So this plan is the adaptive one."
+    if chosen.prefers_adaptive:
+        return f"{chosen.describe()} Add --allow-adaptive to plan that one instead."
+    return chosen.describe()
 
 
 def _weighted(codebook: Path) -> str:

@@ -5,12 +5,13 @@ measured and what the smooth tables have of it tells how wrong they are, within 
 (docs/mathematics.md §13.10).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtri
+from scipy.special import chdtri, ndtr
 
+from rpexplore.common.numbers import normal_quantile
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.estimation.one_way import learned_weights, posterior_weights
 from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, MeasuredResiduals
@@ -20,7 +21,9 @@ _SCALES = np.concatenate([[0.0], 10.0 ** np.arange(-3, 4.51, 0.125)])
 _TAIL = 10.0 ** (-0.5 * np.abs(np.log10(_SCALES[1:])))
 _HIDES_NOTHING = 0.8
 _FIRST = np.concatenate([[_HIDES_NOTHING], (1 - _HIDES_NOTHING) * _TAIL / _TAIL.sum()])
-_BOUND = 0.9  # the probability that a table hides no more than is stated
+_HELD = 0.96  # the probability that ± 1.96 stated errors hold: above 0.95, as weights are learned
+_CONFIDENCE = 0.95  # of intervals
+_ROWS = 4096  # whose intervals are found at once, for memory
 _CHANCE = 0.05  # that any residual is called contradicted if the tables are right
 _FARTHER = 2.0  # mean square distance, in noise, from which on what was measured is the nearer
 _LEAST_SHARE = 1e-6
@@ -115,16 +118,41 @@ def towards_measured(
 def hidden_scales(misfits: Mapping[AttributeIndices, Misfit]) -> dict[AttributeIndices, float]:
     """τ of each residual: its cells deviate from the truth by variances τ g that nothing shows.
 
-    An upper bound, from the table's own residual and from what those of its order have.
+    The τ with which 95 % intervals hold almost as often, over all that the table's own residual and
+    those of its order leave possible.
     """
     scales = {}
     for order in sorted({len(subset) for subset in misfits}):
         subsets = [subset for subset in misfits if len(subset) == order]
         logs = np.array([_log_likelihood(misfits[subset]) for subset in subsets])
-        posterior = posterior_weights(logs, learned_weights(logs, _FIRST))
-        bounds = np.argmax(np.cumsum(posterior, axis=1) >= _BOUND, axis=1)
-        scales |= dict(zip(subsets, _SCALES[bounds].tolist(), strict=True))
+        weights = learned_weights(logs, _FIRST)
+        for start in range(0, len(subsets), _ROWS):
+            rows = subsets[start : start + _ROWS]
+            posterior = posterior_weights(logs[start : start + _ROWS], weights)
+            stated = _stated_scales([misfits[subset] for subset in rows], posterior)
+            scales |= dict(zip(rows, stated.tolist(), strict=True))
     return scales
+
+
+def _stated_scales(misfits: Sequence[Misfit], posterior: np.ndarray) -> np.ndarray:
+    """The least of `_SCALES` whose intervals hold with probability `_HELD`, float64[n_misfits].
+
+    An error is normal with the variance that the model has and τ times that of what is free, both
+    in variances of the noise and means over cells; τ is as likely as `posterior` says.
+    """
+    own = np.array([[max(misfit.kept, _LEAST_SHARE)] for misfit in misfits])
+    signal = np.array([[misfit.signal] for misfit in misfits])
+    variances = own + _SCALES * signal
+    z = normal_quantile(_CONFIDENCE)
+    first, last = np.zeros(len(misfits), dtype=int), np.full(len(misfits), len(_SCALES) - 1)
+    while np.any(first < last):  # bisection: the more is stated, the more often an interval holds
+        middle = (first + last) // 2
+        stated = np.take_along_axis(variances, middle[:, None], axis=1)
+        within = 2 * ndtr(z * np.sqrt(stated / variances)) - 1
+        holds = np.sum(posterior * within, axis=1) >= _HELD
+        first, last = np.where(holds, first, middle + 1), np.where(holds, middle, last)
+        first = np.minimum(first, last)
+    return _SCALES[first]
 
 
 def _log_likelihood(misfit: Misfit) -> np.ndarray:

@@ -72,6 +72,16 @@ class SmoothChoice:
     frame: pd.DataFrame | None
     adaptive: Mapping[str, float] | None = None
 
+    @property
+    def prefers_adaptive(self) -> bool:
+        """Whether an adaptive plan was simulated, and loses clearly less at worst."""
+        if self.adaptive is None or self.frame is None:
+            return False
+        errors = self.frame.set_index("share")[list(POPULATIONS)]
+        adaptive = [self.adaptive[population] for population in POPULATIONS]
+        chosen = errors.loc[self.share].tolist()
+        return loses_less_at_worst(adaptive, chosen, errors.min().tolist())
+
     def to_facts(self) -> dict[str, Any]:
         """The share, and the rows of the frame, as plain values."""
         rows = [] if self.frame is None else self.frame.to_dict("records")
@@ -79,6 +89,7 @@ class SmoothChoice:
             "share_by_pairs": self.share,
             "errors": rows,
             "adaptive": None if self.adaptive is None else dict(self.adaptive),
+            "prefers_adaptive": self.prefers_adaptive,
         }
 
     def describe(self) -> str:
@@ -99,20 +110,18 @@ class SmoothChoice:
         ]
         return (
             f"Weights for model-based estimates: {mixture}. Simulated on made-up records, a table "
-            f"of the largest is off by {' and '.join(parts)}.{self._describe_adaptive(row)}"
+            f"of the largest is off by {' and '.join(parts)}.{self._describe_adaptive()}"
         )
 
-    def _describe_adaptive(self, row: int) -> str:
+    def _describe_adaptive(self) -> str:
         """The adaptive plan beside the chosen weights, in sentences; "" where it was not tried."""
-        if self.adaptive is None or self.frame is None:
+        if self.adaptive is None:
             return ""
-        errors = self.frame[list(POPULATIONS)]
-        adaptive = [self.adaptive[population] for population in POPULATIONS]
-        best, chosen = errors.min().to_numpy(), errors.to_numpy()[row]
-        found = " and ".join(map(describe_share, adaptive))
-        if loses_less_at_worst(adaptive, chosen.tolist(), best.tolist()):
-            return f" An adaptive plan (--adaptive) is off by {found}: it loses less at worst."
-        return f" An adaptive plan is off by {found}: it does not lose less at worst."
+        found = " and ".join(
+            describe_share(self.adaptive[population]) for population in POPULATIONS
+        )
+        verdict = "it loses" if self.prefers_adaptive else "it does not lose"
+        return f" An adaptive plan is off by {found}: {verdict} less at worst."
 
 
 def choose_smooth_weights(

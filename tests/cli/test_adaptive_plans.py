@@ -1,11 +1,16 @@
 """The command line: adaptive plans, made, shown, and refused where accuracy must be known."""
 
+import pandas as pd
 import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.adaptive import TRIED, measured_when
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.planner import plan_tables
+from rpexplore.results import smooth_choice
+from rpexplore.results.rehearsal import POPULATIONS
+from rpexplore.results.smooth_choice import SmoothChoice
+from rpexplore.workload.smooth_weights import SmoothWeights
 
 MADE = ("plan", "codebook.csv", "--of-order", "2", "--adaptive", "--rho", "0.1", "--out", "p.json")
 COUNT = ("--expected-count", "900")
@@ -39,14 +44,40 @@ def test_a_plan_says_when_to_choose_it_and_what_unbiased_tables_would_be_worth(r
     ("options", "message"),
     [
         ((), "goes with --expected-count N or --expected FILE"),
-        ((*COUNT, "--loss", "max"), "--loss does not go with it"),
-        ((*COUNT, "--target", "20"), "--target does not go with it"),
-        ((*COUNT, "--basis", "age=prefix"), "--basis does not go with it"),
-        ((*COUNT, "--smooth-weights"), "--smooth-weights does not go with it"),
+        ((*COUNT, "--loss", "max"), "--loss does not go with --adaptive"),
+        ((*COUNT, "--target", "20"), "--target does not go with --adaptive"),
+        ((*COUNT, "--basis", "age=prefix"), "--basis does not go with --adaptive"),
+        ((*COUNT, "--smooth-weights"), "--smooth-weights does not go with --adaptive"),
     ],
 )
 def test_options_that_promise_accuracy_are_refused(run, options, message):
     assert message in run.refused(*MADE, *options)
+
+
+@pytest.mark.parametrize("loses_less", [True, False])
+def test_smooth_weights_that_lose_more_give_way_to_an_adaptive_plan_where_allowed(
+    loses_less, run, monkeypatch
+):
+    """Which plan loses less is tried in `tests/results`: here a simulation that says so."""
+    shares = dict.fromkeys(POPULATIONS, 0.1 if loses_less else 0.2)
+    frame = pd.DataFrame([{"share": 0.5, **dict.fromkeys(POPULATIONS, 0.15)}])
+    choice = SmoothChoice(SmoothWeights(0.1, 900, by_cell=0.2), 0.5, frame, shares)
+    monkeypatch.setattr(smooth_choice, "choose_smooth_weights", lambda *_, **__: choice)
+    options = (*(option for option in MADE if option != "--adaptive"), *COUNT, "--smooth-weights")
+    text = run.done(*options)
+    assert rp.Plan.load("p.json").part("tables") is not None
+    assert ("Add --allow-adaptive" in text) == loses_less
+    run.done(*options, "--allow-adaptive", "--force")
+    made = rp.Plan.load("p.json")
+    if loses_less:
+        run.done(*MADE, *COUNT, "--out", "adaptive.json")
+        assert made.sha256 == rp.Plan.load("adaptive.json").sha256
+    else:
+        assert made.part("rounds") is None
+    alone = ("plan", "codebook.csv", "--of-order", "2", "--rho", "0.1", "--out", "q.json")
+    assert "give --smooth-weights as well" in run.refused(*alone, *COUNT, "--allow-adaptive")
+    refusal = run.refused(*options, "--force", "--allow-adaptive", "--target", "20")
+    assert "--target does not go with --allow-adaptive" in refusal
 
 
 def test_it_is_rehearsed_beside_a_fixed_plan_and_compared_with_nothing_else(run):

@@ -50,9 +50,12 @@ def test_an_adaptive_plan_is_named_where_it_loses_less_at_worst():
     frame = pd.DataFrame({"share": SHARES, POPULATIONS[0]: 0.1, POPULATIONS[1]: 0.2})
     weights = SmoothWeights(0.1, 5_000)
     better = SmoothChoice(weights, 1.0, frame, dict(zip(POPULATIONS, (0.1, 0.15), strict=True)))
-    assert "(--adaptive) is off by 10 % and 15 %: it loses less" in better.describe()
+    assert better.prefers_adaptive
+    assert "An adaptive plan is off by 10 % and 15 %: it loses less" in better.describe()
     about = SmoothChoice(weights, 1.0, frame, dict(zip(POPULATIONS, (0.11, 0.2), strict=True)))
+    assert not about.prefers_adaptive
     assert "it does not lose less at worst" in about.describe()
+    assert not SmoothChoice(weights, 1.0, frame).prefers_adaptive
 
 
 def test_an_adaptive_plan_is_simulated_where_three_attributes_depend_jointly_as_well():

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.release.form import ADAPTIVE, ADDRESS
+from pages.components.release.form import adaptive_link
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import listing
 from pages.components.shared.expected_counts import adaptive_plan_of_scenario
@@ -205,12 +205,7 @@ def adaptive_view() -> None:
     _rehearsal(made)
     with st.container(horizontal=True, vertical_alignment="center"):
         download("adaptive-plan.json", made.text)
-        st.page_link(
-            f"pages/{last_step().page}.py",
-            label="Hand over this plan" if plans_only() else "Release with it",
-            icon=":material/arrow_forward:",
-            query_params={ADDRESS: ADAPTIVE},
-        )
+        adaptive_link("Hand over this plan" if plans_only() else "Release with it")
 
 
 def _trials() -> None:

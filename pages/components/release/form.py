@@ -26,6 +26,7 @@ from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.results.estimates.area_cells import why_no_whole_counts
+from rpexplore.serving.sessions import last_step
 
 T = TypeVar("T")
 
@@ -60,6 +61,16 @@ HERE = "which plan"
 ADDRESS, ADAPTIVE = "plan", "adaptive"  # in the address of the page
 KINDS = {"unbiased": "Unbiased tables", ADAPTIVE: "Adaptive plan (biased)"}
 _CHOSEN, _FILE = "kind of plan to run", "adaptive plan file"
+
+
+def adaptive_link(label: str) -> None:
+    """A link to the last step, where the adaptive plan is then chosen."""
+    st.page_link(
+        f"pages/{last_step().page}.py",
+        label=label,
+        icon=":material/arrow_forward:",
+        query_params={ADDRESS: ADAPTIVE},
+    )
 
 
 def kind_input(label: str = "Plan to run") -> str:

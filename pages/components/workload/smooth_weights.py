@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.release.form import adaptive_link
 from pages.components.shared.background import worked_out
 from pages.components.shared.expected_counts import expected_total_input
 from pages.components.shared.files import finished_at, path_choice, released_folders
@@ -111,6 +112,8 @@ def _weights() -> SmoothWeights | None:
         if choice is None:
             return None
         st.markdown(escaped(choice.describe()))
+        if choice.prefers_adaptive:
+            adaptive_link("Choose the adaptive plan")
         return choice.weights
     st.caption(
         "For a second release of the same records: pairs of attributes that depend on each other "
