@@ -118,7 +118,6 @@ def test_times_of_spss_and_sas_are_numbers_of_seconds_and_refused(tmp_path):
 
 
 @pytest.mark.usefixtures("in_this_process")
-@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("ending", "shown_as", "stored", "step", "label"),
     [
@@ -148,7 +147,6 @@ def test_dates_that_are_shown_by_month_or_quarter_are_dates(
 
 
 @pytest.mark.usefixtures("in_this_process")
-@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("ending", "shown_as"),
     [("dta", "%tw"), ("dta", "%th"), ("dta", "%tC"), ("dta", "%tbnyse"), ("xpt", "E8601DX25.")],
