@@ -257,6 +257,7 @@ def kind_of_source(kind: str):
     return pytest.param(kind, marks=pytest.mark.nightly if is_long else ())
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("kind", map(kind_of_source, KINDS))
 def test_amounts_are_summed_as_decimals_are(kind, tmp_path, request):
     records = table(KINDS[kind].columns)
