@@ -1,11 +1,13 @@
 """What holds for all tests: marks by folder, and how many examples Hypothesis tries."""
 
 import gc
+import io
 import os
 import shutil
 import tempfile
 import uuid
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from hypothesis import settings
 # is loaded below.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from tests.data.engines.servers import Server, running_postgres
+from tests.data.engines.servers import WITH_SPARK, Server, running_postgres
 
 TESTS = Path(__file__).parent
 # Marks of all tests in a folder, so that parts can be chosen: `pytest -m "not browser"`.
@@ -88,8 +90,8 @@ def pytest_collection_modifyitems(
         for mark in marks_of(item.path):
             item.add_marker(mark)
         # A cluster takes half a minute of processor time to begin and to warm up; what its
-        # workers do is tried by day without one.
-        if "spark" in getattr(item, "fixturenames", ()):
+        # workers do is tried by day without one. `.ci/run` tries it beside all other tests.
+        if "spark" in getattr(item, "fixturenames", ()) and not WITH_SPARK:
             item.add_marker("nightly")
         test = getattr(item, "function", None)
         if hasattr(test, "hypothesis") and test not in scaled:
@@ -185,6 +187,32 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
+
+
+@contextmanager
+def written_here(function, *args, ended) -> Iterator[io.BytesIO]:
+    """What `written_by_other_process` gives, without another process."""
+    output = io.BytesIO()
+    function(output, *args)
+    output.seek(0)
+    yield output
+
+
+@pytest.fixture
+def in_this_process(monkeypatch) -> None:
+    """Statistics files and spreadsheets are read here: each other process takes half a second."""
+    import resource
+
+    from rpexplore.common import file_kinds
+    from rpexplore.data.files import offered, statistics_batches
+
+    def here(function, *args, **_):
+        return function(*args)
+
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)  # of this process for good
+    monkeypatch.setattr(offered, "in_other_process", here)
+    monkeypatch.setattr(file_kinds, "_in_other_process", file_kinds._dictionary)
+    monkeypatch.setattr(statistics_batches, "written_by_other_process", written_here)
 
 
 @pytest.fixture(scope="session")

@@ -100,8 +100,8 @@ class AreaForecast:
     @cached_property
     def areas_of_plan(self) -> AreaPlan:
         """The part of the plan that is looked at; raises `PlanError` if it has none."""
-        part = self.plan.part("areas") if isinstance(self.plan, Plan) else self.plan
-        if not isinstance(part, AreaPlan):
+        part = Plan.of(self.plan).part("areas")
+        if part is None:
             raise PlanError(
                 "A forecast of areas is made of tables in areas, and this plan has none; "
                 "rp.Forecast is for tables."

@@ -102,12 +102,7 @@ class Forecast:
     noun: str | None = None
 
     def __post_init__(self) -> None:
-        part = self.plan.part("tables") if isinstance(self.plan, Plan) else self.plan
-        if not isinstance(part, TablePlan):
-            raise PlanError(
-                "A forecast is made of tables, and this plan has none; rp.AreaForecast is for "
-                "tables in areas, and “rpexplore forecast” for all parts of a plan."
-            )
+        part = self.tables_of_plan
         checked_share(self.share)
         checked_cv_limit(self.limit)
         _ = self.rules
@@ -117,9 +112,13 @@ class Forecast:
 
     @cached_property
     def tables_of_plan(self) -> TablePlan:
-        """The part of the plan that is looked at."""
-        part = self.plan.part("tables") if isinstance(self.plan, Plan) else self.plan
-        assert isinstance(part, TablePlan)
+        """The part of the plan that is looked at; raises `PlanError` if it has none."""
+        part = Plan.of(self.plan).part("tables")
+        if part is None:
+            raise PlanError(
+                "A forecast is made of tables, and this plan has none; rp.AreaForecast is for "
+                "tables in areas, and “rpexplore forecast” for all parts of a plan."
+            )
         return part
 
     @cached_property

@@ -215,13 +215,9 @@ def _enough(bench: Bench, search: _Search, inflation: float) -> Rung | None:
 def _change(bench: Bench, row: int, now: Rung, rung: Rung) -> TableChange | None:
     """The change of a table to a level of one attribute; None if that table is there already."""
     table = bench.workload.tables[row]
-    before = [now if name == now.name else _kept(name) for name in table]
+    before = [now if name == now.name else Rung("", name, 0, name, "") for name in table]
     after = [rung if name == now.name else one for name, one in zip(table, before, strict=True)]
     return bench.coarser_by(table, before, after)
-
-
-def _kept(name: str) -> Rung:
-    return Rung("", name, 0, name, "")
 
 
 def _is_mended(bench: Bench, row: int, now: Rung, rung: Rung, inflation: float) -> bool:

@@ -70,7 +70,11 @@ class Atoms:
                 )
             n_states = int(steps.max()) + 1
             # By their number first: a large one would be an array of that length.
-            if steps.min() < 0 or n_states > steps.size or not _has_all(steps, n_states):
+            if (
+                steps.min() < 0
+                or n_states > steps.size
+                or not np.bincount(steps.ravel(), minlength=n_states).all()
+            ):
                 raise DomainError(
                     f"{_UNUSABLE}the steps of {attribute.name!r} must lead to states numbered "
                     "from 0, and to all of them."
@@ -256,10 +260,6 @@ def first_of_each(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ranks = np.empty(len(first), dtype=np.int64)
     ranks[order] = np.arange(len(first))
     return first[order], ranks[numbers.ravel()]
-
-
-def _has_all(steps: np.ndarray, n_states: int) -> bool:
-    return bool(np.bincount(steps.ravel(), minlength=n_states).all())
 
 
 def _runs(values: np.ndarray) -> list[list[int]]:

@@ -183,9 +183,11 @@ def _indices(attribute: Attribute, text: str) -> Sequence[int] | None:
     if isinstance(attribute.values, Dates) and RANGE not in text:
         text = f"{text}{RANGE}{text}"
     elif attribute.of and (band := BAND.fullmatch(text)):  # a group "65 to 69" may be 65-69
-        labels = enumerate(attribute.labels())
-        bands = {of: i for i, label in labels if (of := BAND.fullmatch(label))}
-        groups = [index for of, index in bands.items() if of.groups() == band.groups()]
+        groups = [
+            index
+            for index, label in enumerate(attribute.labels())
+            if (own := BAND.fullmatch(label)) and own.groups() == band.groups()
+        ]
         if len(groups) == 1:
             return groups
     elif not isinstance(attribute.values, Categories):

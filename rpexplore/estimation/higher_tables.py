@@ -92,8 +92,13 @@ class _Fit:
         evidence = {}
         for subset in self._subsets:
             # The table is its baseline first, to save memory.
-            baseline = self._first_baseline(subset)
-            tables[subset], evidence[subset] = baseline, self._evidence(subset, baseline)
+            baseline = tables[subset] = self._first_baseline(subset)
+            evidence[subset] = log_evidence(
+                baseline,
+                self._residual(subset, baseline),
+                measured.cell_variance(subset),
+                measured.degrees_of_freedom_per_cell(subset),
+            )
         step = max(len(self._subsets) // _MOST_LEARNED_FROM, 1)
         learned = learned_weights([evidence[subset] for subset in self._subsets[::step]])
         # In the room of the evidence: there may be as many as cells in small tables.
@@ -217,14 +222,6 @@ class _Fit:
 
     def _residual(self, subset: AttributeIndices, baseline: np.ndarray) -> np.ndarray:
         return self._measured.beyond(subset, baseline).astype(np.float32)
-
-    def _evidence(self, subset: AttributeIndices, baseline: np.ndarray) -> np.ndarray:
-        return log_evidence(
-            baseline,
-            self._residual(subset, baseline),
-            self._measured.cell_variance(subset),
-            self._measured.degrees_of_freedom_per_cell(subset),
-        )
 
 
 def _parts(subset: AttributeIndices) -> list[AttributeIndices]:

@@ -545,7 +545,11 @@ class Plan:
         """The plan that a text holds, in whichever layout, and its seal."""
         with refusing(PlanError, f"{source} is not a plan file"):
             content = loads(text)
-            _refuse_version_1(content)
+            if _is_of_version_1(content):
+                raise FieldError(
+                    f"it has plan format version 1, which rpexplore {LAST_OF_VERSION_1} reads, and "
+                    f"this library reads version {FORMAT_VERSION}; plan anew."
+                )
             check_format(content, FORMAT, FORMAT_VERSION, "plan")
         try:
             with refusing(ContradictionError, f"{source} cannot be used"):
@@ -600,14 +604,6 @@ def _is_of_version_1(content: Any) -> bool:
         and content["format_version"] == 1
         and content.get("format") in _OLD_FORMATS
     )
-
-
-def _refuse_version_1(content: Any) -> None:
-    if _is_of_version_1(content):
-        raise FieldError(
-            f"it has plan format version 1, which rpexplore {LAST_OF_VERSION_1} reads, and this "
-            f"library reads version {FORMAT_VERSION}; plan anew."
-        )
 
 
 def load_plan(path: str | Path, *, canonical: bool = True) -> Plan:

@@ -578,7 +578,8 @@ class StrategyCache:
             array.setflags(write=False)
         self._arrays[key] = arrays
         self._arrays.move_to_end(key)
-        while sum(map(_n_bytes, self._arrays.values())) > self.most_bytes:
+        kept = self._arrays
+        while sum(one.nbytes for own in kept.values() for one in own.values()) > self.most_bytes:
             self._arrays.popitem(last=False)
 
     def _read(self, key: str) -> dict[str, np.ndarray] | None:
@@ -623,10 +624,6 @@ class StrategyCache:
 
 def _file_name(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest() + ".npz"
-
-
-def _n_bytes(arrays: Mapping[str, np.ndarray]) -> int:
-    return sum(array.nbytes for array in arrays.values())
 
 
 @cache

@@ -166,7 +166,6 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
 
     @property
     def bound_texts(self) -> list[tuple[str, str]]:
-        """The numbers of each table's bound, in its order: see `texts_of_bound`."""
         # The cells of any table add up to the estimated records; those with the fewest are read.
         smallest = int(np.argmin(self.plan.workload.cells))
         total = float(self.cells(smallest)["value"].to_numpy().sum())

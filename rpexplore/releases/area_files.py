@@ -423,6 +423,10 @@ class ReleasedAnswers(AreaAnswers):
     folder: CheckedFolder
     _kept: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
 
+    @property
+    def home(self) -> Path:
+        return self.folder.home.resolve()
+
     def numbers(self, part: int, profile: int) -> np.ndarray:
         """From the file of the part's residuals, of which the last is kept."""
         if part not in self._kept:
@@ -442,8 +446,7 @@ class ReleasedAnswers(AreaAnswers):
             for entry in self.folder.manifest["files"]
             if f"/{_RESIDUALS}/" in f"/{entry['path']}"
         ]
-        home = self.folder.home.resolve()
-        folder = CheckedFolder(home, {"files": files}, self.folder.within)
+        folder = CheckedFolder(self.home, {"files": files}, self.folder.within)
         found = ReleasedAnswers(self.parts, folder)
         vars(found)["_above"] = self._above
         return found

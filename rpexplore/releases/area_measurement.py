@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -233,6 +234,15 @@ class AreaAnswers(ABC):
     """The answers in areas, from what was measured: `numbers` says where that is."""
 
     parts: AreaParts
+
+    @property
+    def home(self) -> Path | None:
+        """The release whose files workers of a cluster can read; None for none."""
+        return None
+
+    def for_workers(self) -> "AreaAnswers":
+        """The same, as it is sent to workers."""
+        return self
 
     def of_part(self, part: int) -> PartAnswers:
         """Those of a part."""

@@ -38,6 +38,7 @@ from rpexplore.errors import (
 from rpexplore.planning.mechanism.reconstruction import Where
 from rpexplore.planning.part_plan import TITLES, PartPlan
 from rpexplore.planning.plan import LAST_OF_VERSION_1, Plan
+from rpexplore.planning.stated_forecast import StatedForecast
 from rpexplore.releases.approvals import (
     APPROVALS,
     facts_in_folder,
@@ -385,6 +386,10 @@ class Release(SeveralParts):
     manifest: Mapping[str, Any]
     # Only just after the run, for the curator's screen: see `DryRun`.
     taken: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def stated_forecast(self) -> StatedForecast | None:
+        return self.plan.forecast
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

@@ -107,6 +107,13 @@ class Figures:
     attributes: Any
     table_names: Any
     has: Any
+    axis: str = ""  # of areas side by side: the column that says which one a row is of
+    in_areas: ClassVar[bool] = False  # whether they are of an area, or of some side by side
+
+    @property
+    def whose(self) -> tuple[str, ...]:
+        """What tells their files from those of other areas; () without areas."""
+        return ()
 
     @property
     def is_biased(self) -> bool:
@@ -243,6 +250,26 @@ class PartReader(Figures, ABC):
     def named(self) -> Any:
         """The folder that people name to have it."""
         return self.folder
+
+    @property
+    def stated_forecast(self) -> Any:
+        """The forecast that its plan states; None for none."""
+        return None
+
+    @property
+    def sums_noun(self) -> str:
+        """What tables it has of which no estimates are made, "sums of amounts"; "" for none."""
+        return ""
+
+    @property
+    def rows_count_records(self) -> "bool | np.ndarray":
+        """Whether rows count records, of tables without amounts; bool[n] where they differ."""
+        return True
+
+    @property
+    def bound_texts(self) -> "Sequence[tuple[str, str] | None]":
+        """The numbers of each table's bound on all its errors: see `texts_of_bound`; None: none."""
+        return [None] * len(self.items)
 
     @property
     def remark(self) -> str:

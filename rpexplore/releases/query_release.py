@@ -81,6 +81,17 @@ class OwnCounts(PartReader):
     def own_counts(self) -> "OwnCounts":
         return self
 
+    @property
+    def rows_count_records(self) -> np.ndarray:
+        """Where each record counts as one, or not at all."""
+        queries = self.queries
+        return np.array(
+            [
+                bool(np.isin(coefficients, (0.0, 1.0)).all()) and not queries.adds_up_amounts(row)
+                for row, coefficients in enumerate(queries.coefficients)
+            ]
+        )
+
     @cached_property
     def items(self) -> Sequence[Item]:
         return [Item((OWN_COUNT,), ANSWERS, len(self.queries), self.cells, file=ANSWERS)]

@@ -173,6 +173,10 @@ class TableRelease(PartRelease[TablePlan]):
             if workload.has_means[position] and (path := table_path(position, names, MEANS_FOLDER))
         ]
 
+    @property
+    def sums_noun(self) -> str:
+        return self.plan.workload.sums_noun
+
     def unbiased_tables(self) -> "TableRelease":
         return self
 

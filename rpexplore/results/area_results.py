@@ -90,6 +90,13 @@ class AreaResults(PartReader):
 
     kind: ClassVar[str] = "whole areas"  # what a folder holds; a release has a part "areas"
 
+    @classmethod
+    def of(cls, source: PartReader) -> "AreaResults":
+        """Itself, or the tables in areas of a release beside those without areas."""
+        if isinstance(source, cls):
+            return source
+        return cls(source.area_tables(), tables=tables_of(source))
+
     @property
     def folder(self) -> Path:
         return self.release.folder if self.whole is None else self.whole.folder
@@ -204,6 +211,11 @@ class AreaTables(Figures):
     areas: slice
     axis: str
     empty: tuple[int, ...] = ()
+
+    in_areas: ClassVar[bool] = True
+
+    def unbiased_tables(self) -> "AreaTables":
+        return self
 
     @property
     def label(self) -> str:

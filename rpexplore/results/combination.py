@@ -74,7 +74,7 @@ from rpexplore.results.processed_tables import (
 from rpexplore.results.same_records import ReleaseId, refuse_other_records
 from rpexplore.results.synthetic.records import KIND as SYNTHETIC
 from rpexplore.results.synthetic.records import SyntheticRecords
-from rpexplore.results.unbiased import Estimates, read_arrays, sums_noun, write_arrays
+from rpexplore.results.unbiased import Estimates, read_arrays, write_arrays
 from rpexplore.workload.universe import universe_of
 from rpexplore.workload.workload import Workload
 
@@ -226,8 +226,7 @@ ASSUMED = (
 def left_aside(results: PartReader) -> str:
     """What combining leaves out of a folder of results, and why, as a sentence; "" for nothing."""
     kinds, said = [reader.kind for reader in results.readers], []
-    tables = [one for one in results.readers if isinstance(one, TableRelease)]
-    if noun := joined(list(filter(None, map(sums_noun, tables)))):
+    if noun := joined([one.sums_noun for one in results.readers if one.sums_noun]):
         said.append(
             f"The {noun} of {results.named.name!r} are left aside: tables of counts alone "
             "are combined."

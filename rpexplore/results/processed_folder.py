@@ -184,27 +184,27 @@ def postprocess(
     on_searched = part_of_progress(on_progress, 0.0, _SEARCHED)
     counts: ProcessedCounts | CountsAtLevels | _AsMeasured
     smooth_tables: SmoothTables | None = None
+    domain, positions = released.domain, positions_of_counts(released)
+    tables = [released.table_names[position] for position in positions]
+    at_levels = False
     if released.known_totals and method is None and not rounded:
         counts, projection, sources = _AsMeasured(released), None, sources_of(released)
     else:
         estimates = Estimates.of(released, at_levels=True)
         sources = estimates.sources
         if estimates.trees:
-            given = released.known_totals or _known_tables(estimates)
+            at_levels, given = True, released.known_totals or _known_tables(estimates)
             counts = projection = _counts_at_levels(
                 estimates, method, rounded, gap, given, on_searched
             )
         else:
             projection, smooth_tables = _estimated(estimates, method, gap, on_searched)
             counts = _processed_counts(estimates, projection or smooth_tables, rounded)
-    domain = released.domain
+            if rounded:
+                counts.choose_margins(map(domain.positions, tables))
     label = label_of(method, rounded, known)
     in_one_file = frozenset(packed.tolist())
-    positions = positions_of_counts(released)
-    tables = [released.table_names[position] for position in positions]
     matrices = [released.queries[position] for position in positions]
-    if rounded and isinstance(counts, ProcessedCounts):
-        counts.choose_margins(map(domain.positions, tables))
     position_of = {place: position for position, place in enumerate(positions)}
     steps: dict[str, Any] = {"method": method, "rounded": rounded}
     if known:
@@ -268,7 +268,7 @@ def postprocess(
         "contradicted": "" if smooth_tables is None else _contradicted(domain, smooth_tables),
         "raised": 0.0 if smooth_tables is None else smooth_tables.raised,
         "rounded_cells": rounded,
-        "at_levels": isinstance(counts, CountsAtLevels),
+        "at_levels": at_levels,
         "base": int(rounded),
         "known": known_text(known) if known else "",
         "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",

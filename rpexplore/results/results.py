@@ -68,7 +68,7 @@ def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaRe
     folder = Path(folder)
     if read_manifest(folder).get("format") in (RELEASE[0], COMBINED[0]):
         results = load_any_results(folder)
-        return AreaResults(results.area_tables(), tables=tables_of(results))
+        return AreaResults.of(results)
     whole = AreaCounts.load(folder)
     sources = whole.manifest["sources"]
     beside = [folder.parent / source["name"] for source in sources]

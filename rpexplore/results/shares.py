@@ -138,7 +138,7 @@ def shares(
         WorkloadError: If an attribute is in `per` and in a selection; for amounts anywhere but in
             `where`, or below 0; if no table holds all these attributes together.
     """
-    tables = results if isinstance(results, AreaTables) else results.unbiased_tables()
+    tables: Any = results.unbiased_tables()
     among, cv_limit = among or {}, checked_cv_limit(cv_limit)
     names = list(dict.fromkeys([*per, *where, *among]))
     for name in per:
@@ -170,7 +170,7 @@ def shares(
     ]
     figures = [np.concatenate([part[k].ravel() for part in parts]) for k in range(len(SHARES))]
     labels = [label_columns(domain[name]) for name in domain.names if name in per]
-    if isinstance(tables, AreaTables) and tables.axis:
+    if tables.axis:
         codes, texts = tables.axis_labels(names)
         column = Column(tables.axis, "code", f"{tables.axis}: the area.", "", tables.axis)
         areas: Labels = [(column, pa.array(codes))]

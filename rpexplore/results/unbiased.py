@@ -475,11 +475,6 @@ class Estimates(PartReader):
         return {attribute: label_columns(self.domain.attributes[attribute]) for attribute in used}
 
 
-def sums_noun(release: TableRelease) -> str:
-    """What tables it has of which no estimates are made, "sums of amounts"; "" for none."""
-    return release.plan.workload.sums_noun
-
-
 def positions_of_counts(tables: TableRelease | Estimates) -> list[int]:
     """The positions of the tables without amounts, ascending."""
     amounts = {tables.domain.names[index] for index in tables.domain.amounts}

@@ -102,6 +102,7 @@ def test_periods_are_numbers_since_1970_and_refused(freq, tmp_path):
                 source.count(Domain((Attribute("c", values),)), [(0,)])
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_times_of_spss_and_sas_are_numbers_of_seconds_and_refused(tmp_path):
     import pyreadstat
 
@@ -116,7 +117,7 @@ def test_times_of_spss_and_sas_are_numbers_of_seconds_and_refused(tmp_path):
         refuse_times(FileSource(path))
 
 
-@pytest.mark.by_day(3)
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(
     ("ending", "shown_as", "stored", "step", "label"),
     [
@@ -145,7 +146,7 @@ def test_dates_that_are_shown_by_month_or_quarter_are_dates(
         source.count(Domain((Attribute("t", Bins((-1e3, 0, 1e15))),)), [(0,)])
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(
     ("ending", "shown_as"),
     [("dta", "%tw"), ("dta", "%th"), ("dta", "%tC"), ("dta", "%tbnyse"), ("xpt", "E8601DX25.")],
@@ -450,6 +451,7 @@ def test_parquet_files_one_behind_the_other(tmp_path, options):
                 FileSource(path).count(domain, [(0,)])
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("name", ["plain.sav", pytest.param("x.zsav", marks=pytest.mark.nightly)])
 def test_a_file_of_spss_with_more_records_than_it_states(tmp_path, name):
     """Records behind the stated ones are not passed over in silence."""

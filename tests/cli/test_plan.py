@@ -54,6 +54,7 @@ def test_schema_says_when_there_are_more_values_than_shown(run):
     assert "about 10^17 cells" in text
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_schema_takes_the_labels_of_a_file_of_spss(run):
     labels = {"sex": {1.0: "Male", 2.0: "Female"}}
     records = pd.DataFrame({"sex": [1.0, 2.0], "age": [30.0, 40.0]})

@@ -111,6 +111,7 @@ def test_every_cell_of_a_real_survey_is_that_of_pandas(path, run):
     compare(path, released(path, run))
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_survey_with_missing_values_is_counted_as_by_pandas(run, tmp_path):
     frame = pd.DataFrame({"SEX": [1.0, 2, 2, None], "VOTE": [1.0, 8, 8, 2], "AGE": [1.0, 2, 3, 4]})
     labels = {"SEX": {1.0: "Male", 2.0: "Female"}, "VOTE": {1.0: "Yes", 2.0: "No", 8.0: "No"}}

@@ -27,7 +27,7 @@ from rpexplore.data.frames import FrameSource
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.amounts import Amounts
 from rpexplore.errors import DataError
-from tests.data.engines.servers import in_duckdb, in_spark
+from tests.data.engines.servers import WITH_SPARK, in_duckdb, in_spark
 
 TEXTS = [
     "0", "-0", "1", "+5", " 7 ", "1e3", "1E-2", ".5", "5.", "0.5", "1.5", "2.5", "-0.5", "-1.5",
@@ -252,10 +252,12 @@ KINDS = {
 def kind_of_source(kind: str):
     """As a parameter: by night where a cluster is begun, or a grid is tried as a whole."""
     # How a server sums is tried as ADBC and streams have it; by itself it is in every other test.
-    is_long = kind in ("Spark", "PostgreSQL, streamed") or ", all" in kind
+    is_long = kind == "PostgreSQL, streamed" or ", all" in kind
+    is_long = is_long or (kind == "Spark" and not WITH_SPARK)
     return pytest.param(kind, marks=pytest.mark.nightly if is_long else ())
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("kind", map(kind_of_source, KINDS))
 def test_amounts_are_summed_as_decimals_are(kind, tmp_path, request):
     records = table(KINDS[kind].columns)

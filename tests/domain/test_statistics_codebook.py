@@ -67,12 +67,6 @@ def sav(folder, records=RECORDS, name="survey.sav", **options):
 
 
 @pytest.fixture
-def in_this_process(monkeypatch):
-    """Spares a test the start of another process."""
-    monkeypatch.setattr(file_kinds, "_in_other_process", file_kinds._dictionary)
-
-
-@pytest.fixture
 def survey(tmp_path):
     return sav(
         tmp_path,

@@ -18,7 +18,7 @@ from pages.components.results.postprocess import POSTPROCESSING
 from pages.components.shared import autosave, background
 from pages.components.shared.charts import NUMBERS
 from pages.components.shared.session import kept_name
-from rpexplore.analysis import populations
+from rpexplore.analysis import drawn_areas, populations
 from rpexplore.common.installation import sample_data_folder
 from rpexplore.common.server import Limits, ServerSettings, server_settings
 from rpexplore.data.files import offered
@@ -257,6 +257,7 @@ def app(tmp_path, monkeypatch) -> Callable[..., App]:
     monkeypatch.setattr(background, "PATIENCE", PATIENCE)
     # Each session on the sample draws populations for its forecast: 48 of them took a second.
     monkeypatch.setattr(populations, "N_POPULATIONS", 4)
+    monkeypatch.setattr(drawn_areas, "_GRAINS", ((6, 24),))
 
     def make(
         page: str = "codebook", scenario: Scenario | None = None, *, key: str | None = None

@@ -131,6 +131,12 @@ def test_areas_of_a_plan_are_released_and_read(app, tmp_path):
     session.radio(key="results view").set_value("List").run()
     one = done.part("areas").table("region", "sex", within="N")
     assert session.dataframe[0].value["value"].tolist() == one["value"].tolist()
+    assert "Map" in session.radio(key="results view").options
+    # Side by side, areas are rows.
+    session.selectbox(key="areas shown within 1").select("2 areas of the level town, side by side")
+    session.radio(key="results view").set_value("Heat map").run()
+    (across,) = [box for box in session.selectbox if box.label == "Across"]
+    assert across.options == ["sex", "town"]
     assert not session.exception
 
 

@@ -69,8 +69,8 @@ def test_two_of_one_name_do_not_overwrite_each_other():
 @given(described_domains(), st.data())
 def test_every_file_is_read_again_exactly(any_domain, data):
     attribute = any_domain.attributes[0]
-    n = min(attribute.size, 300)
-    if attribute.size != n:
+    n = attribute.size
+    if n > 30:  # of which a list of labels takes long to draw
         return
     rows = [[int(i == j) for j in range(n)] for i in range(n)]
     rows.append([data.draw(st.sampled_from([0.1, -2, 1e-12, 1 / 3, 1e12])) for _ in range(n)])

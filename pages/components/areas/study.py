@@ -42,7 +42,6 @@ from rpexplore.common.text import plural
 from rpexplore.data.files.offered import codebooks, refuse_records_beside
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.errors import DomainError, OutOfReachError
-from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_study import PRESETS, AreaStudy
 from rpexplore.scenarios.examples import COUNTRY, COUNTRY_KEY, sample_project
 from rpexplore.scenarios.scenario import Scenario
@@ -130,7 +129,8 @@ def areas_can_be_planned(opened: AreaStudy) -> bool:
     found = solved_areas(current())
     if isinstance(found, OutOfReachError):
         _offer_budget(found, opened)
-    return isinstance(found, AreaPlan)
+        return False
+    return found is not None
 
 
 def _offer_budget(refused: OutOfReachError, opened: AreaStudy) -> None:

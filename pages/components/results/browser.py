@@ -28,7 +28,6 @@ from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.adaptive_release import BOUND_MEANING
 from rpexplore.releases.items import Answer
 from rpexplore.releases.query_release import OwnCounts
-from rpexplore.results.area_results import AreaTables
 from rpexplore.results.measurement_source import sources_of, spent
 from rpexplore.results.publication import (
     CV_MEANING,
@@ -83,7 +82,7 @@ def browse_table(
     sampling: the error that the forecast of their plan counts beside the noise; folder: where the
     results are
     """
-    views = [name for name in VIEWS if name != "Map" or isinstance(results, AreaTables)]
+    views = [name for name in VIEWS if name != "Map" or results.in_areas]
     if st.session_state.get("results view") not in views:
         st.session_state.pop("results view", None)
     with st.container(horizontal=True, gap="medium"):

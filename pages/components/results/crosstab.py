@@ -8,7 +8,6 @@ from pages.components.results.files import shown_download, table_downloads
 from pages.components.results.views import cells_of, chosen_values, down_and_across, named
 from pages.components.shared.session import escaped, kept
 from rpexplore.common.text import capitalised, joined
-from rpexplore.results.area_results import AreaTables
 from rpexplore.results.formats.crosstab import Crosstab, crosstab, levels_of
 from rpexplore.results.formats.crosstab_html import CSS, html_of, legend
 from rpexplore.results.publication import Publication
@@ -80,7 +79,7 @@ def _axes(results: ShownTables, attributes: tuple[str, ...]) -> list[str]:
     names = down_and_across(results, cells_of(results, attributes))
     if len(attributes) > 2:
         # Areas that stand side by side are not added up: one of the sides is theirs.
-        first = names[:1] if isinstance(results, AreaTables) and results.axis else names
+        first = names[:1] if results.axis else names
         down = st.selectbox("Rows", first, key=f"rows of {attributes}", width=200)
         others = [name for name in names if name != down]
         across = st.selectbox("Columns", others, key=f"columns of {others}", width=200)

@@ -61,7 +61,7 @@ def _tables(shown: Shown) -> None:
     """Unbiased tables, and what can be made of them."""
     publication = _browse(shown)
     question_box(shown.part, record_noun_of(shown.part), publication)
-    if isinstance(shown.whole, Release) and shown.whole.plan.forecast is not None:
+    if shown.whole.stated_forecast is not None:
         folded("Forecast and outcome", "outcome", partial(_outcome, shown.whole))
     postprocessing(shown.part, shown.whole, shown.folder)
     synthesizing(shown.part, shown.folder)

@@ -143,10 +143,8 @@ def _across_and_down(
     """Cells along two attributes, of which it draws the choice, as `_part` has them."""
     cells = cells_of(results, attributes)
     names = down_and_across(results, cells)
-    is_beside = isinstance(results, AreaTables) and results.axis  # areas are rows
-    across = st.selectbox(
-        "Across", [*names[1:], names[0]] if is_beside else names, key=f"{key} across {attributes}"
-    )
+    listed = [*names[1:], names[0]] if results.axis else names  # areas side by side are rows
+    across = st.selectbox("Across", listed, key=f"{key} across {attributes}")
     others = [name for name in names if name != across]
     down = st.selectbox("Down", others, key=f"{key} down {others}")
     return _part(results, cells, [down, across], publication)
@@ -257,8 +255,7 @@ def _all_cells(results: ShownTables, attributes: tuple[str, ...]) -> ReleasedCel
 def down_and_across(results: ShownTables, cells: ReleasedCells) -> list[str]:
     """The attributes by size; areas that stand side by side come first, one row each."""
     names = by_size(results, cells)
-    axis = results.axis if isinstance(results, AreaTables) else ""
-    return sorted(names, key=lambda name: name != axis) if axis else names
+    return sorted(names, key=lambda name: name != results.axis)
 
 
 def by_size(results: ShownTables, cells: ReleasedCells) -> list[str]:
@@ -297,10 +294,7 @@ def alt_of(results: ShownTables) -> str:
 
 def named(results: ShownTables, attributes: tuple[str, ...]) -> tuple[str, ...]:
     """The attributes that a file is named by; of areas after the one that they are, or lie in."""
-    if isinstance(results, AreaTables):
-        own = attributes if results.axis else (attributes or ("total",))
-        return (*results.whose, *own)
-    return attributes
+    return (*results.whose, *(attributes or ("total",)))
 
 
 # ---- Released figures of areas on a map, on the page Results.

@@ -83,7 +83,8 @@ class ADBCSession(Session):
 
     def columns(self, name: str) -> list[tuple[str, str]]:
         with engine_errors(self.connection, name):
-            return [(field.name, str(field.type)) for field in self._schema(name)]
+            nothing = self._read(f"SELECT * FROM {self._table(name)} WHERE 1 = 0")
+            return [(field.name, str(field.type)) for field in nothing.schema]
 
     def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
         """Of records that come as they are. Of persons, more than they may have are refused."""
@@ -152,9 +153,6 @@ class ADBCSession(Session):
     def _expressions(self, name: str, columns: Iterable[str]) -> dict[str, str]:
         """How a statement reads columns, by their names."""
         return {column: quoted(column) for column in columns}
-
-    def _schema(self, name: str) -> pa.Schema:
-        return self._read(f"SELECT * FROM {self._table(name)} WHERE 1 = 0").schema
 
     def _table(self, name: str) -> str:
         """The name as SQL has it."""

@@ -18,7 +18,6 @@ from rpexplore.common.processes import Progress, one_thread
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.session import session_of
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.area_files import ReleasedAnswers
 from rpexplore.releases.area_measurement import AreaAnswers
 from rpexplore.results.estimates.area_cells import PartCells
 from rpexplore.results.estimates.whole_areas import WholeCounts
@@ -123,7 +122,7 @@ def check_cluster(cluster: Connection, answers: AreaAnswers) -> None:
             f"The connection {cluster.name!r} is to {cluster.engine}, and best guesses are "
             "computed in Spark or here; name a connection to Spark, or none."
         )
-    if not isinstance(answers, ReleasedAnswers):
+    if answers.home is None:
         raise ReleaseError(
             "Best guesses of combined releases are computed here, not in Spark; name no connection."
         )
@@ -145,9 +144,7 @@ def in_cluster(
         ReleaseError: If workers do not have the files of the release.
         DataError: For what Spark refuses.
     """
-    answers = subtrees.answers
-    assert isinstance(answers, ReleasedAnswers)
-    sent = replace(subtrees, answers=answers.for_workers())
+    sent = replace(subtrees, answers=subtrees.answers.for_workers())
     numbers, n_done = subtrees.numbers, 0
 
     def compute(task: int) -> Sequence[np.ndarray]:
@@ -166,7 +163,7 @@ def in_cluster(
                 n_done += 1
     if n_done < len(numbers):
         raise ReleaseError(
-            f"Workers of Spark do not have the release {str(answers.folder.home.resolve())!r} as "
-            "it is here; put it into a folder that all of them have at the same path, or compute "
-            "here, without the connection."
+            f"Workers of Spark do not have the release {str(sent.answers.home)!r} as it is "
+            "here; put it into a folder that all of them have at the same path, or compute here, "
+            "without the connection."
         )

@@ -23,7 +23,6 @@ from rpexplore.domain.result_schema import Schema
 from rpexplore.domain.survey import Sampling
 from rpexplore.planning.mechanism.reconstruction import sums_of
 from rpexplore.releases.items import Item, PartReader
-from rpexplore.results.area_results import AreaTables
 from rpexplore.results.formats.languages import ENGLISH, Sentence
 from rpexplore.results.publication import Publication
 from rpexplore.results.results import ShownTables
@@ -369,7 +368,7 @@ def _of_sums(
     levels: Mapping[str, str],
     fixed: Mapping[str, int],
 ) -> Crosstab:
-    areas = results.axis if isinstance(results, AreaTables) else ""  # side by side, as one axis
+    areas = results.axis  # side by side, as one axis
     marginals = results.marginals(list(dict.fromkeys([*order, *fixed])))
     domain, attributes = marginals[0].noise.domain, marginals[0].noise.attributes
     n_down = len(order) - has_columns

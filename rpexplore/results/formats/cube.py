@@ -48,19 +48,14 @@ def cube_of(
         (left, first, high), (right, second, low), *others = parts
         both, indices = _numbered(high * len(second) + low)
         pairs = [divmod(index, len(second)) for index in both]
-        values = [
-            (f"{first[one][0]}/{second[two][0]}", second[two][1] or _path(first[one], second[two]))
-            for one, two in pairs
-        ]
+        values = []
+        for (code, path), (own, title) in ((first[one], second[two]) for one, two in pairs):
+            values.append((f"{code}/{own}", title or f"{path or code}/{own}"))
         parts = [((*left, *right), values, indices), *others]
     place = np.zeros(rows.num_rows, dtype=np.int64)
     for _, values, indices in parts:
         place = place * len(values) + indices
     return [(attributes, values) for attributes, values, _ in parts], np.argsort(place)
-
-
-def _path(first: Value, second: Value) -> str:
-    return f"{first[1] or first[0]}/{second[0]}"
 
 
 def _values(rows: pa.Table, columns: Sequence[Column]) -> tuple[list[Value], np.ndarray]:

@@ -36,7 +36,6 @@ from rpexplore.domain.result_schema import (
 from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.privacy.conversions import epsilon_from_rho, epsilon_texts, rho_text
-from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_cells import CsvWriter
@@ -295,15 +294,13 @@ class Export:
     @cached_property
     def bounds(self) -> Mapping[str, str]:
         """What is known of all errors of each table together, by its name; "" for nothing."""
-        sentences: list[str] = []
-        for part in self.results.readers:
-            if isinstance(part, AdaptiveRelease):
-                sentences += map(self._bound_sentence, part.bound_texts)
-            else:
-                sentences += [""] * len(part.items)
+        texts = [text for part in self.results.readers for text in part.bound_texts]
+        sentences = map(self._bound_sentence, texts)
         return dict(zip([item.name for item in self.results.items], sentences, strict=True))
 
-    def _bound_sentence(self, limit_and_share: tuple[str, str]) -> str:
+    def _bound_sentence(self, limit_and_share: tuple[str, str] | None) -> str:
+        if limit_and_share is None:
+            return ""
         limit, share = map(self.language.number, limit_and_share)
         key = "bound_share" if share else "bound" if limit else "no_bound"
         return self.language.text(key, limit=limit, share=share)

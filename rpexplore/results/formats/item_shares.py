@@ -61,7 +61,7 @@ def _shares(part: Any, item: Item, summed: Sequence[str]) -> tuple[np.ndarray, n
         return empty, empty
     domain: Any
     if item.level is not None:
-        areas = part if isinstance(part, AreaResults) else AreaResults(part.area_tables())
+        areas = AreaResults.of(part)
         number = areas.tree.levels.index(item.level)
         results = areas.side_by_side(number, areas.tree.level_slice(number))
         domain = areas.domain

@@ -13,7 +13,6 @@ from rpexplore.common.numbers import shown_value
 from rpexplore.domain.result_schema import NOTE, Column, Role, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.items import Item, PartReader
-from rpexplore.releases.query_release import OwnCounts
 from rpexplore.results.formats.amount_texts import amounts_in
 from rpexplore.results.formats.crosstab import Crosstab
 from rpexplore.results.formats.languages import Language
@@ -34,17 +33,9 @@ def checked_limit(limit: int) -> int:
 
 
 def count_records(part: PartReader, item: Item) -> np.ndarray:
-    """Which rows of a table count records, bool[n_rows]: no sums, means and weighted counts.
-
-    Own counts do where each record counts as one, or not at all.
-    """
-    are_counts = np.ones(item.n_rows, dtype=bool)
-    if isinstance(part, OwnCounts):
-        for row, coefficients in enumerate(part.queries.coefficients):
-            is_count = bool(np.isin(coefficients, (0.0, 1.0)).all())
-            are_counts[row] = is_count and not part.queries.adds_up_amounts(row)
-        return are_counts
-    return are_counts & (not item.is_of_means and not amounts_in(part.domain, item))
+    """Which rows of a table count records, bool[n_rows]: no sums, means and weighted counts."""
+    has_amounts = item.is_of_means or bool(amounts_in(part.domain, item))
+    return np.full(item.n_rows, not has_amounts) & part.rows_count_records
 
 
 def are_small(values: np.ndarray, errors: np.ndarray, limit: int) -> np.ndarray:

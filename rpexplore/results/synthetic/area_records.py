@@ -35,7 +35,7 @@ from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import label_columns
-from rpexplore.results.area_results import AreaResults, tables_of
+from rpexplore.results.area_results import AreaResults
 from rpexplore.results.estimates.area_cells import AreaCells, cells_of
 from rpexplore.results.estimates.area_counts import area_guesses
 from rpexplore.results.measurement_source import SPENT, facts_of_sources, guarantee
@@ -123,8 +123,7 @@ def synthesize_areas(
     """
     output = Path(output)
     check_new(output)
-    if not isinstance(source, AreaResults):
-        source = AreaResults(source.area_tables(), tables=tables_of(source))
+    source = AreaResults.of(source)
     if source.whole is None:
         with TemporaryDirectory(prefix="rpexplore-") as made:
             half = part_of_progress(on_progress, 0.0, 0.7)

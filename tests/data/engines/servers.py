@@ -18,6 +18,9 @@ import pytest
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.source import DatabaseSource
 
+# Tests that begin a cluster are nightly, but where the environment asks for them by day.
+WITH_SPARK = "RPEXPLORE_TEST_SPARK" in os.environ
+
 SQL_TYPES = {
     pa.string(): "text",
     pa.bool_(): "boolean",

@@ -37,7 +37,6 @@ def test_the_first_records_of_each_person(most, store):
         assert np.array_equal(counts.counts(table), expected(wanted, table))
 
 
-@pytest.mark.nightly
 def test_the_first_records_of_each_person_in_spark(spark, tmp_path):
     records = people(100)
     rule = PersonRule("who", 1, "keep first", "turn")

@@ -120,7 +120,6 @@ def test_sqlite(tmp_path):
     check(source, ["RECTYPE = P & age >= 16"], PersonRule("who", 2))
 
 
-@pytest.mark.nightly
 def test_spark(spark, tmp_path):
     source = in_spark(spark, TABLE, tmp_path)
     check(source, [*MEANT][:2])

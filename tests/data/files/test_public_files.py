@@ -100,6 +100,7 @@ def workbook(**sheets: list[list[str]]) -> bytes:
     return content.getvalue()
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_spreadsheets_are_taken_if_all_sheets_are_codebooks():
     values = [["attribute", "value", "label"], ["sex", "1", "men"], ["sex", "2", "women"]]
     one_attribute = [["Code", "Label"], ["1", "North"], ["2", "South"]]

@@ -1,10 +1,8 @@
 """Records in files of SPSS, Stata and SAS, which pyreadstat wrote."""
 
 import base64
-import io
 import struct
 import zlib
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime
 
@@ -15,7 +13,6 @@ import pyreadstat
 import pytest
 
 from rpexplore import Attribute, Bins, Categories, Dates, Domain, Integers
-from rpexplore.common import file_kinds
 from rpexplore.common.file_kinds import DictionaryVariable
 from rpexplore.data.coding import MISSING, Coder
 from rpexplore.data.files import statistics_batches as module
@@ -57,6 +54,7 @@ def records():
     )
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(("index", "weight"), [(0, ""), (4, "weight_of_the_person")])
 def test_the_case_weight_of_spss_is_named(tmp_path, index, weight):
     """Behind a text of two records of its dictionary, and with labels between."""
@@ -74,21 +72,6 @@ def test_the_case_weight_of_spss_is_named(tmp_path, index, weight):
     content[76:80] = index.to_bytes(4, "little")
     path.write_bytes(content)
     assert FileSource(path).case_weight == weight
-
-
-@contextmanager
-def written_here(function, *args, ended):
-    output = io.BytesIO()
-    function(output, *args)
-    output.seek(0)
-    yield output
-
-
-@pytest.fixture
-def in_this_process(monkeypatch):
-    """Spares a test the start of other processes."""
-    monkeypatch.setattr(file_kinds, "_in_other_process", file_kinds._dictionary)
-    monkeypatch.setattr(module, "written_by_other_process", written_here)
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -173,6 +156,7 @@ def in_windows_1252(path, before, after):
     path.write_bytes(content.replace(before.encode(), after.encode("windows-1252")))
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_an_encoding_that_is_named_is_told_to_differ_from_what_a_file_may_state(tmp_path):
     """é was counted as Ã©, or as what takes unknown values, without a word."""
     path = tmp_path / "people.sav"
