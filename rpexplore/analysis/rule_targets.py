@@ -400,8 +400,6 @@ def budget_range(
             smallest = minimum_budget(tables, closure=solved, tolerance=_RANGE_TOLERANCE)
             smallest = smallest.for_unit_of(budget)
             needed[number], noises[number] = smallest.rho, smallest.noise
-    if by_rho:
-        noises.clear()
     # Of the draws themselves, as there is nothing between a budget and none.
     order = np.argsort(needed)
     low = max(math.floor(RANGE[0] * (n_populations + 1)) - 1, 0)

@@ -229,13 +229,14 @@ def _planned(
     bench: Bench, rung: Rung, now: Rung, rows: Sequence[int]
 ) -> tuple[SharedProposal, float]:
     """The change of all these tables, planned anew and forecast; how much errors grow by it."""
-    before, changes, replacements = bench.workload, dict[int, TableChange](), dict[int, Table]()
+    before, changes, row_of = bench.workload, dict[int, TableChange](), dict[Table, int]()
     for row in rows:
         change = _change(bench, row, now, rung)
-        if change is None or change.replacement in replacements.values():
+        if change is None or change.replacement in row_of:
             continue
         assert change.replacement is not None
-        changes[row], replacements[row] = change, change.replacement
+        changes[row], row_of[change.replacement] = change, row
+    replacements = {row: table for table, row in row_of.items()}
     workload = replaced_tables(before, replacements, rung.new)
     planned = bench.planned_errors(workload, bench.plan.budget)
     looked_at = _evenly(list(changes), _MOST_LOOKED_AT)

@@ -118,9 +118,9 @@ def answer(
             answers.append(counts.answer(name))
         elif area is not None:
             release, domain = tables_of_area(release_folder, area)
-            texts = texts_of(domain, where or [])
-            answers.append(release.answer(where=texts))
-            units = [unit_of_amounts(domain, texts)]
+            questions, conditions = inputs.questions(domain, where or [])
+            answers += [release.answer(where=texts) for texts in conditions]
+            units = [unit_of_amounts(domain, texts) for texts in conditions]
         else:
             _refuse_no_count(counts, where or [])
             _refuse_levels_of_areas(results.area_levels, where or [])

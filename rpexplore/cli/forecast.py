@@ -328,9 +328,10 @@ def suggest(
             proposals = found[0].proposals if shared is None else shared.proposals
             if apply > len(proposals):
                 whose = found[0].title if shared is None else "several tables at once"
+                remedy = f"name one of 1 to {len(proposals)}"
                 raise RpexploreError(
-                    f"There are {len(proposals)} proposals for {whose}, and no number {apply}; "
-                    "name one of them."
+                    f"There is no proposal {apply} for {whose}; "
+                    f"{remedy if proposals else 'none was found: leave --apply and --out out'}."
                 )
             saved = proposals[apply - 1].apply(plan)
             saved.save(out)

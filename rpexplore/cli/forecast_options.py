@@ -77,8 +77,8 @@ Together = Annotated[
     bool,
     flag(
         "--together",
-        "Changes of several tables at once: one level, band or merging of an attribute in all "
-        "tables that miss with it; first those with which most tables more are good enough.",
+        "Suggest changes of several tables at once: one level, band or merging of an attribute, in "
+        "all tables with it that miss. Those that make most tables good enough come first.",
     ),
 ]
 Apply = Annotated[

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -153,7 +154,7 @@ _TEXT = rb"[^<>&\x00-\x1f]*+"
 _IN_T = rb"<t(?: xml:space=\"preserve\")?+>(" + _TEXT + rb")</t>"
 _SHARED = re.compile(rb"<si>" + _IN_T + rb"</si>")
 _CELL = re.compile(
-    rb'<c r="([A-Z]++)[0-9]++"(?: s="[0-9]++")?+(?: t="([a-zA-Z]++)")?+'
+    rb'<c r="([A-Z]++)[0-9]++"(?: s="([0-9]++)")?+(?: t="([a-zA-Z]++)")?+'
     rb"(?:/>|>(?:<v>(" + _TEXT + rb")</v>|<is>" + _IN_T + rb"</is>)?+</c>)"
 )
 _ROW = re.compile(
@@ -218,6 +219,74 @@ _LONGEST = 1 << 20  # bytes of one element, and of what stands before all
 
 
 # ---- Excel: a list of sheets, where each lies, texts that cells share, and the cells.
+#
+# A day is a number of days whose cell is shown as one: its format says so, and the workbook from
+# when they are counted. It is read as in OpenDocument, whose files have the day itself.
+
+
+_DAY_FORMATS = {*range(14, 18), 22, *range(27, 37), *range(50, 59)}  # that every program knows
+# Texts, colours, languages and what negative numbers are shown by; not durations such as [h].
+_NOT_OF_FORMAT = re.compile(
+    r'"[^"]*"|\\.|[_*].|\[(?!(?:h+|m+|s+)\])[^\]]*\]|;.*', re.DOTALL | re.IGNORECASE
+)
+_FIRST_DAY, _FIRST_DAY_1904 = date(1899, 12, 30), date(1904, 1, 1)
+_LEAP_DAY = 60  # 29 February 1900, which Excel counts and no calendar has
+_SECONDS = 86_400
+
+
+@dataclass
+class _Days:
+    """Which numbers of a workbook are days: those of cells with these styles."""
+
+    styles: frozenset[str] = frozenset()
+    is_from_1904: bool = False
+
+    def text(self, number: str) -> str:
+        """A number of days as 2026-01-31, or 2026-01-31T13:30:00; as a number what is no day."""
+        first = _FIRST_DAY_1904 if self.is_from_1904 else _FIRST_DAY
+        try:
+            days = float(number)
+            if not self.is_from_1904 and days < _LEAP_DAY + 1:
+                if not 1 <= days < _LEAP_DAY:
+                    return _number_text(number)
+                first += timedelta(days=1)
+            whole, seconds = divmod(round(days * _SECONDS), _SECONDS)
+            day = (first + timedelta(days=whole)).isoformat()
+        except (ValueError, OverflowError):
+            return _number_text(number)
+        return f"{day}T{timedelta(seconds=seconds)!s:0>8}" if seconds else day
+
+
+def _is_of_days(code: str) -> bool:
+    """Whether a format such as dd.mm.yyyy shows numbers as days, or days and times."""
+    signs = {*_NOT_OF_FORMAT.sub("", code).lower()}
+    return not signs.isdisjoint("dy") or ("m" in signs and signs.isdisjoint("hs[0#"))
+
+
+def _styles_of_days(parts: _Parts) -> frozenset[str]:
+    """The numbers of the styles of cells that show days."""
+    codes: dict[str, str] = {}
+    formats: list[str] = []  # of each style
+    within = ""
+
+    def start(tag: str, given: dict[str, str]) -> None:
+        nonlocal within
+        if tag in ("numFmts", "cellXfs"):
+            within = tag
+        elif (within, tag) == ("numFmts", "numFmt"):
+            codes[given.get("numFmtId", "")] = given.get("formatCode", "")
+        elif (within, tag) == ("cellXfs", "xf"):
+            formats.append(given.get("numFmtId", ""))
+
+    def end(tag: str) -> None:
+        nonlocal within
+        if tag == within:
+            within = ""
+
+    parts.parse("xl/styles.xml", start, end, lambda _: None)
+    known = {str(number) for number in _DAY_FORMATS} - codes.keys()
+    known |= {number for number, code in codes.items() if _is_of_days(code)}
+    return frozenset(str(style) for style, number in enumerate(formats) if number in known)
 
 
 def _of_excel(parts: _Parts, is_wanted: Callable[[list[Row]], bool]) -> dict[str, list[Row]]:
@@ -228,22 +297,29 @@ def _of_excel(parts: _Parts, is_wanted: Callable[[list[Row]], bool]) -> dict[str
         if tag == "Relationship":
             places[given.get("Id", "")] = given.get("Target", "")
 
+    days = _Days()
+
     def sheet(tag: str, given: dict[str, str]) -> None:
         if tag == "sheet":
             listed.append((given.get("name", ""), given.get("id", "")))
+        elif tag == "workbookPr":
+            days.is_from_1904 = given.get("date1904") in ("1", "true")
 
     def nothing(_: str) -> None:
         pass
 
     parts.parse("xl/_rels/workbook.xml.rels", relationship, nothing, nothing)
     parts.parse("xl/workbook.xml", sheet, nothing, nothing)
-    texts = _shared_texts(parts) if "xl/sharedStrings.xml" in parts.archive.namelist() else []
+    names = parts.archive.namelist()
+    texts = _shared_texts(parts) if "xl/sharedStrings.xml" in names else []
+    if "xl/styles.xml" in names:
+        days.styles = _styles_of_days(parts)
     sheets = {}
     for name, identifier in listed:
         target = places.get(identifier, "")
         part = target.lstrip("/") if target.startswith("/") else str(PurePosixPath("xl") / target)
         if "worksheets/" in part:  # and no chart
-            sheets[name] = _rows_of_excel(parts, part, texts, is_wanted)
+            sheets[name] = _rows_of_excel(parts, part, texts, days, is_wanted)
     return sheets
 
 
@@ -299,7 +375,11 @@ class _EnoughError(Exception):
 
 
 def _rows_of_excel(
-    parts: _Parts, part: str, texts: list[str], is_wanted: Callable[[list[Row]], bool]
+    parts: _Parts,
+    part: str,
+    texts: list[str],
+    days: _Days,
+    is_wanted: Callable[[list[Row]], bool],
 ) -> list[Row]:
     rows: list[Row] = []
     n_filled = 0
@@ -312,11 +392,12 @@ def _rows_of_excel(
         if 0 < gap <= _EMPTY_RUN:
             rows.extend(parts.counted([]) for _ in range(gap))
 
-    def put(row: Row, reference: str, kind: str, text: str) -> None:
+    def put(row: Row, reference: str, style: str, kind: str, text: str) -> None:
         place = _column(reference, len(row))
         if place < _MOST_COLUMNS:
             row.extend([""] * (place + 1 - len(row)))
-            row[place] = _excel_text(text, kind, texts)
+            is_day = kind == "n" and style in days.styles
+            row[place] = days.text(text) if is_day else _excel_text(text, kind, texts)
 
     def finish(row: Row) -> None:
         nonlocal n_filled
@@ -339,7 +420,7 @@ def _rows_of_excel(
     def end(tag: str) -> None:
         reader.end(tag)
         if tag == "c":
-            put(row, cell.get("r", ""), cell.get("t", "n"), reader.joined)
+            put(row, cell.get("r", ""), cell.get("s", ""), cell.get("t", "n"), reader.joined)
         elif tag == "row":
             finish(row)
 
@@ -347,12 +428,12 @@ def _rows_of_excel(
         number = _NUMBER_OF_ROW.search(found[1])
         fill_up_to("" if number is None else number[1].decode())
         row: Row = []
-        for letters, kind, value, text in _CELL_OF_TEXT.findall(found[2].decode()):
+        for letters, style, kind, value, text in _CELL_OF_TEXT.findall(found[2].decode()):
             if kind == "s" and value.isdecimal() and _place_of(letters) == len(row):  # nearly all
                 place = int(value)
                 row.append(texts[place] if place < len(texts) else "")
             else:
-                put(row, letters + "1", kind or "n", value or text)
+                put(row, letters + "1", style, kind or "n", value or text)
         finish(row)
 
     plain = _Plain(_IN_SHEET, _ROW, b"</row>", take)
@@ -434,7 +515,7 @@ def _of_open_document(parts: _Parts) -> dict[str, list[Row]]:
             elif cell.get("value-type") == "boolean":
                 text = cell.get("boolean-value", text)
             elif cell.get("value-type") == "date":  # shown with two digits of the year, or fewer
-                text = cell.get("date-value", text)
+                text = cell.get("date-value", text).removesuffix("T00:00:00")
             times = _repeats(cell.get("number-columns-repeated", "1"))
             if text or times <= _EMPTY_RUN:
                 row.extend([text] * min(times, _MOST_COLUMNS - len(row)))

@@ -44,8 +44,10 @@ class Attribute:
             group is known by its whole path. An empty path: in no group. (): there are no groups.
     levels  groupings that tables can have in place of the values
     of      where this is itself a level, as tables have it: of which attribute
+    values_of
+            then the values of that attribute
     index_of_values
-            then for each value of that attribute which of these it is counted in
+            and for each of them which of these it is counted in
 
     Raises `DomainError` when the name is empty, the number of values is not 1 … 10^6, or there is
     not one path for each value.
@@ -61,6 +63,7 @@ class Attribute:
     groups: tuple[tuple[str, ...], ...] = ()
     levels: tuple[Level, ...] = ()
     of: str = ""
+    values_of: Values | None = None
     index_of_values: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -171,6 +174,7 @@ class Attribute:
             Categories(labels),
             f"{self.label} ({level.name})" if self.label else "",
             of=self.name,
+            values_of=self.values,
             index_of_values=tuple(places[group] for group in level.groups),
         )
 

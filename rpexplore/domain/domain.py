@@ -384,6 +384,9 @@ class Domain:
                     f"There is no attribute {name!r} in the domain; it is a level, and is named "
                     f"behind its attribute: {joined(at_level, ' or ')}."
                 ) from None
+            of, at, level = str(name).rpartition(AT)
+            if at and of in self.indices:
+                self[of].level(level)  # which says what levels there are
             known = ", ".join(self.names[:8]) + (", …" if len(self) > 8 else "")
             close = get_close_matches(str(name), self.names, n=1)
             meant = f"did you mean {close[0]!r}?" if close else f"it has {known or 'none yet'}."

@@ -125,6 +125,8 @@ def _named_values(attribute: Attribute, text: str) -> list[Sequence[int]]:
     named: list[Sequence[int]] = []
     for part in text.split(","):
         indices = _indices(attribute, part.strip())
+        if indices is None and (of_values := _groups_of_values(attribute, text)):
+            return [of_values]
         if indices is None:
             labels, last = attribute.labels(), attribute.n_ordered - 1
             is_numeric = not isinstance(attribute.values, Categories)
@@ -138,6 +140,30 @@ def _named_values(attribute: Attribute, text: str) -> list[Sequence[int]]:
             )
         named.append(indices)
     return named
+
+
+def _groups_of_values(attribute: Attribute, text: str) -> list[int]:
+    """The groups of a level that hold just the values that a text names: 65..74 of 65-69 and 70-74.
+
+    [] for what is no level, or no value of its attribute; raises `DomainError` for parts of groups.
+    """
+    if attribute.values_of is None:
+        return []
+    try:
+        named = selection_mask(Attribute(attribute.of, attribute.values_of), [text])
+    except DomainError:
+        return []
+    index_of_values = np.array(attribute.index_of_values)
+    groups = np.unique(index_of_values[named])
+    left = index_of_values[~named]
+    divided = groups[np.isin(groups, left)]
+    if len(divided):
+        raise DomainError(
+            f"{shown(text.strip())!r} divides the group {attribute.labels()[divided[0]]!r} of "
+            f"{attribute.name!r}; name whole groups, or ask for values: "
+            f"{attribute.of}={shown(text.strip())}."
+        )
+    return groups.tolist()
 
 
 def _refuse_group_of_level(attribute: Attribute, text: str) -> None:
@@ -182,14 +208,6 @@ def _indices(attribute: Attribute, text: str) -> Sequence[int] | None:
         return named[text]
     if isinstance(attribute.values, Dates) and RANGE not in text:
         text = f"{text}{RANGE}{text}"
-    elif attribute.of and (band := BAND.fullmatch(text)):  # a group "65 to 69" may be 65-69
-        groups = [
-            index
-            for index, label in enumerate(attribute.labels())
-            if (own := BAND.fullmatch(label)) and own.groups() == band.groups()
-        ]
-        if len(groups) == 1:
-            return groups
     elif not isinstance(attribute.values, Categories):
         band = BAND.fullmatch(text)
         if band and (band[2] or band[3]):

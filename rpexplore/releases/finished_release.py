@@ -25,7 +25,7 @@ from rpexplore.common.json_fields import FieldError, text_of
 from rpexplore.common.numbers import exact_text, shown_value
 from rpexplore.common.text import capitalised, joined
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.levels import at_levels
+from rpexplore.domain.levels import AT, at_levels
 from rpexplore.domain.values import index_by_value
 from rpexplore.errors import (
     ApprovalError,
@@ -318,6 +318,12 @@ class SeveralParts(PartReader):
         if isinstance(level, Mapping):
             names, level = at_levels(names, level), None
         if level is not None:
+            of_level = [name for name in names if f"{name}{AT}{level}" in self.domain]
+            if of_level and level not in self.area_levels:
+                raise ReleaseError(
+                    f"The level {level!r} is one of {joined(of_level)}, and a level by itself is "
+                    f"one of areas; name its attribute: level={{{of_level[0]!r}: {level!r}}}."
+                )
             return self._part_with("areas").table(level, *names, within=within)
         if within is not None:
             raise ReleaseError(

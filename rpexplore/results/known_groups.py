@@ -15,7 +15,7 @@ import numpy as np
 
 from rpexplore.common.numbers import matrix_along, read_only
 from rpexplore.domain.domain import AttributeIndices, Domain
-from rpexplore.estimation.table_map import ArrayStore
+from rpexplore.estimation.table_map import ArrayStore, largest
 from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.results.known_release import KnownTable, groups_of_values
@@ -174,7 +174,7 @@ def known_marginals(
             if domain.sizes[index] > 1
         ]
         marginals.add(tuple(sorted(indices)))
-    return tuple(sorted(one for one in marginals if not any(set(one) < set(o) for o in marginals)))
+    return tuple(sorted(largest(marginals)))
 
 
 def _told_by_blocks(

@@ -25,7 +25,15 @@ from rpexplore.domain.ordered_values import Bins, Dates
 from rpexplore.domain.universe import Comparison, Joined, Universe
 from rpexplore.domain.values import index_by_value
 from rpexplore.errors import DomainError, WorkloadError
-from rpexplore.workload.conditions import MAX_DEPTH, NAME, VALUE, Token, refused, tokens_of
+from rpexplore.workload.conditions import (
+    MAX_DEPTH,
+    NAME,
+    VALUE,
+    Token,
+    refused,
+    text_of_name,
+    tokens_of,
+)
 from rpexplore.workload.value_comparisons import numbers_of_categories
 
 _MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -63,7 +71,9 @@ def universe_of(text: str, domain: Domain) -> Universe:
     stated = _Parser(text).condition()
     check_direction(text, "The condition", WorkloadError)
     for token in tokens_of(text):
-        if token.kind == NAME and AT in str(token.meaning) and not token.written.startswith("`"):
+        name = str(token.meaning)
+        # A column of the records may be called so, and is in backquotes as a whole then.
+        if token.kind == NAME and AT in name and token.written != text_of_name(name):
             raise refused(token, "records have no level here; compare the attribute's values")
         if any(category(sign) == "Cc" for sign in token.written):
             raise refused(

@@ -87,7 +87,7 @@ def test_suggestions_are_printed_and_one_is_applied(tmp_path, monkeypatch):
     unnamed = ("suggest", "plan.json", "--expected-count", "20000", "--apply", "1")
     assert "--table age,sex" in program.refused(*unnamed, "--out", "other.json")
     assert "exists already" in program.refused(*asked, "--apply", "1", "--out", "new.json")
-    assert "no number 99" in program.refused(*asked, "--apply", "99", "--out", "other.json")
+    assert "no proposal 99 for" in program.refused(*asked, "--apply", "99", "--out", "other.json")
     assert not (tmp_path / "other.json").exists()
 
 

@@ -46,6 +46,8 @@ def test_what_is_made_of_tables_says_that_other_parts_are_left_out(released, ver
 def test_areas_that_are_named_like_values_have_options_of_their_own(released):
     told = released.refused("answer", "out", "town=a1", "sex=F")
     assert "'town' is a level of areas, and no attribute; give --area a1" in told
+    told = released.refused("answer", "out", "sex=F age=old", "--area", "a1")  # one question
+    assert "no table of (sex × age) for a1" in told
 
 
 def test_counts_of_areas_are_rounded_to_multiples(released):

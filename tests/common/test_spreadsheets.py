@@ -4,7 +4,9 @@ import io
 import re
 import zipfile
 
+import openpyxl
 import pytest
+from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
 from rpexplore.common.spreadsheets import sheets_of
 from rpexplore.errors import DomainError
@@ -19,11 +21,13 @@ ROWS = [
     '<row r="7"><c r="A7" t="str"><f>B6&amp;"x"</f><v>y</v></c></row>',
     '<row r="8"><c r="A8" t="inlineStr"><is><t xml:space="preserve"> é </t></is></c></row>',
     '<row r="9"><c r="A9" t="e"><v>#N/A</v></c><c r="D9" t="s"><v>9</v></c><c><v>7</v></c></row>',
+    '<row r="10"><c r="A10" s="3"><v>46053</v></c><c r="B10" s="2"><v>46053</v></c></row>',
 ]
 READ = [
     ["attribute", "a & b"], ["1", "x"], [], [], ["", "", "true"], ["", " c"], ["y"], [" é "],
-    ["", "", "", "", "7"],
+    ["", "", "", "", "7"], ["2026-01-31", "46053"],
 ]  # fmt: skip
+FORMATS = "".join(f'<xf numFmtId="{number}"/>' for number in (0, 0, 2, 14))  # the last of days
 SHARED = "<si><t>attribute</t></si><si><t>a &amp; b</t></si><si><t xml:space='preserve'> c</t></si>"
 
 
@@ -32,6 +36,7 @@ def book(rows: list[str], shared: str = SHARED, head: str = "<?xml version='1.0'
     parts = {
         "xl/_rels/workbook.xml.rels": relations,
         "xl/workbook.xml": '<workbook><sheets><sheet name="one" id="r1"/></sheets></workbook>',
+        "xl/styles.xml": f"<styleSheet><cellXfs>{FORMATS}</cellXfs></styleSheet>",
         "xl/sharedStrings.xml": f'<sst xmlns="{MAIN}" count="3">{shared}</sst>',
         "xl/worksheets/s.xml": f'{head}<worksheet xmlns="{MAIN}"><dimension ref="A1"/><sheetData>'
         f"{''.join(rows)}</sheetData><pageMargins/></worksheet>",
@@ -83,3 +88,41 @@ def test_plain_rows_are_counted_refused_and_passed_over_as_others():
     assert read(book(['<row r="1"><c r="A1" t="str"><v>\udce9</v></c></row>'], head=latin)) == [
         ["é"]
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("dd.mm.yy", "2026-01-31"), ("mm-dd-yy", "2026-01-31"), ("mmm", "2026-01-31"),
+        ('[$-407]d. mmmm yyyy" at "h:mm', "2026-01-31"), ("General", "46053"), ("mm:ss", "46053"),
+        ('0" days"', "46053"), ("[h]:mm", "46053"), ("0_d", "46053"), ("#,##0;[Red]d", "46053"),
+    ],
+)  # fmt: skip
+def test_a_number_is_a_day_where_excel_shows_one(code, text):
+    file = openpyxl.Workbook()
+    file.active.title = "one"
+    file.active.append([46053])
+    file.active["A1"].number_format = code
+    content = io.BytesIO()
+    file.save(content)
+    assert read(content.getvalue()) == [[text]]
+
+
+@pytest.mark.parametrize(
+    ("is_from_1904", "number", "text"),
+    [
+        (False, 46053.5625, "2026-01-31T13:30:00"), (True, 44591, "2026-01-31"),
+        (False, 61, "1900-03-01"), (False, 60, "60"), (False, 59, "1900-02-28"),
+        (False, 1, "1900-01-01"), (False, 0, "0"), (False, -1, "-1"), (False, 1e9, "1000000000"),
+    ],
+)  # fmt: skip
+def test_days_are_counted_from_where_a_workbook_says(is_from_1904, number, text):
+    file = openpyxl.Workbook()
+    file.active.title = "one"
+    if is_from_1904:
+        file.epoch = CALENDAR_MAC_1904
+    file.active.append([number])
+    file.active["A1"].number_format = "yyyy-mm-dd"
+    content = io.BytesIO()
+    file.save(content)
+    assert read(content.getvalue()) == [[text]]

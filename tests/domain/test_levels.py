@@ -144,6 +144,9 @@ def test_groups_and_levels_by_their_bare_names_are_refused_with_the_right_ones()
         product_query(domain, {"country": "Europe"})
     with pytest.raises(DomainError, match=r"it is a level, .* its attribute: country@continent"):
         domain.position("continent")
+    for known in (domain, domain.with_levels):
+        with pytest.raises(DomainError, match="'country' has no level 'con'; it has 'continent'"):
+            known.position("country@con")
 
 
 def test_bands_of_whole_bins_may_end_before_an_edge():

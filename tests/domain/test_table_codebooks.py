@@ -335,9 +335,9 @@ def test_a_sheet_of_records_is_not_read_beyond_its_first_rows():
     assert draft.remarks == ("Sheets that hold no codebook were passed over: 'Records'.",)
 
 
-def test_a_day_of_opendocument_is_the_day_however_it_is_shown():
-    content = ods(day=[["value", "label"], [date(2026, 1, 31), "a"], [date(1926, 1, 31), "b"]])
-    values = codebook_of_sheets(content, "c.ods").domain["day"].values
+def test_a_day_is_the_day_in_either_kind_however_it_is_shown(written):
+    path = written(day=[["value", "label"], [date(2026, 1, 31), "a"], [date(1926, 1, 31), "b"]])
+    values = Domain.load(path)["day"].values
     assert values == rp.Categories(("2026-01-31", "1926-01-31"), ("a", "b"))
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.levels import Level
 from rpexplore.domain.values import coefficients, product_query, selected_values
 from rpexplore.errors import DomainError
 
@@ -104,6 +105,39 @@ def test_the_query_of_several_attributes_counts_the_values_that_any_of_its_texts
         product_query(domain, {"age": []})
     with pytest.raises(DomainError, match="no attribute 'sex'"):
         product_query(domain, {"sex": "F"})
+
+
+STAGES = ("young",) * 18 + ("grown-up",) * 47 + ("old",) * 35 + ("not stated",)
+STAGE = rp.Attribute(
+    "age", rp.Integers(0, 99, missing=(("-9", "not stated"),)), levels=(Level("stage", STAGES),)
+)
+SIZE = rp.Attribute(
+    "rooms", rp.Categories(("1", "2", "3")), levels=(Level("size", ("2", "1", "1")),)
+)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "level", "text", "indices"),
+    [
+        (STAGE, "stage", "young,old", (0, 2)),
+        (STAGE, "stage", "18..64", (1,)),
+        (STAGE, "stage", "..64", (0, 1)),
+        (STAGE, "stage", "65+", (2,)),
+        (STAGE, "stage", "0-17, 65..99", (0, 2)),
+        (SIZE, "size", "1,2", (0, 1)),  # the groups of these names
+        (SIZE, "size", "2,3", (1,)),  # there is no group 3: values
+    ],
+)
+def test_groups_of_a_level_are_named_by_the_values_that_they_hold(attribute, level, text, indices):
+    assert selected_values(attribute.at_level(attribute.level(level)), text) == indices
+
+
+def test_values_that_divide_the_groups_of_a_level_are_refused_with_the_attribute():
+    at_level = STAGE.at_level(STAGE.level("stage"))
+    with pytest.raises(DomainError, match=r"'18\.\.70' divides .* 'old' .*: age=18\.\.70\.$"):
+        selected_values(at_level, "18..70")
+    with pytest.raises(DomainError, match="its values are 'young', 'grown-up', 'old'"):
+        selected_values(at_level, "middle")
 
 
 @pytest.mark.parametrize("text", ["1..", "..", "1..not stated", "not stated.."])

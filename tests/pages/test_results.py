@@ -282,16 +282,19 @@ def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monke
     session.selectbox(key="publish language").set_value("de").run()
     with zipfile.ZipFile(io.BytesIO(files["all-html-de.zip"]())) as archive:
         assert "Zufallsrauschen" in archive.read("tables.html").decode()
-    session.text_input(key="publish records").set_value("Kinder").run()
+    session.text_input(key="publish records de").set_value("Kinder").run()
     with zipfile.ZipFile(io.BytesIO(files["all-html-de.zip"]())) as archive:
         assert "Kinder insgesamt" in archive.read("tables.html").decode()
+    session.selectbox(key="publish language").set_value("fr").run()
+    assert session.text_input(key="publish records fr").value == ""
+    session.selectbox(key="publish language").set_value("de").run()
     session.number_input(key="publish fewer than").set_value(1).run()
     assert "must be a whole number of 2 or more" in plain(session.texts("error"))
     session.number_input(key="publish fewer than").set_value(100000).run()
     with zipfile.ZipFile(io.BytesIO(files["all-html-de.zip"]())) as archive:
         assert "weniger als 100.000" in archive.read("tables.html").decode()
     session.multiselect(key="publish formats").set_value(["px"]).run()
-    session.text_input(key="publish records").set_value("Haushalte")
+    session.text_input(key="publish records de").set_value("Haushalte")
     session.text_input(key="publish period").set_value("2026").run()
     session.selectbox(key="publish shares").set_value("row").run()
     assert not [one for one in session.number_input if one.key == "publish fewer than"]

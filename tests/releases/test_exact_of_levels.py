@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.errors import DomainError
+from rpexplore.errors import DomainError, ReleaseError
 from tests.planning.test_exact_totals_by_residual import INCOME, LEVELS
 
 RECORDS = pd.DataFrame(
@@ -41,8 +41,10 @@ def test_levels_may_be_stated_beside_the_attributes_of_a_table(tmp_path):
     )
     with pytest.raises(DomainError, match=r"stated for income, which is not among .*age"):
         done.table("age", level={"income": "two"})
-    with pytest.raises(DomainError, match="age@three"):
+    with pytest.raises(DomainError, match="'age' has no level 'three'; it has 'four', 'two'"):
         done.table("age", level={"age": "three"})
+    with pytest.raises(ReleaseError, match=r"level 'four' is one of age, .* level={'age': 'four'}"):
+        done.table("sex", "owner", "age", level="four")
 
 
 def test_finer_tables_add_up_to_an_exact_total_at_a_level(tmp_path):

@@ -89,3 +89,29 @@ def test_groups_of_a_level_that_no_table_has_with_the_others_are_their_values(re
     answer = asked.answer("age@pairs=4-5, 6-7, 8-9 sex=f")
     assert answer == released.answer(where={"age": "4..9", "sex": "f"})
     assert asked.answer("age@pairs=4-5") == released.answer(where={"age": "4..5"})
+
+
+def test_what_is_named_at_several_levels_must_meet_all_of_them(tmp_path):
+    domain = rp.Domain((*DOMAIN.attributes, rp.Attribute("job", rp.Categories(("a", "b")))))
+    plan = plan_tables(
+        rp.Workload.of(domain, [("age", "sex"), ("job",)]),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho="1000000"),
+    )
+    records = pd.DataFrame(
+        {"age": [*range(10)] * 100, "sex": ["m", "f"] * 500, "job": ["a"] * 500 + ["b"] * 500}
+    )
+    records.to_csv(tmp_path / "records.csv", index=False)
+    asked = rp.Questions(rp.release(plan, tmp_path / "records.csv", tmp_path / "out"))
+    for where, count in (
+        ("age@adult=4+ age@late=0-7", 400),
+        ("age@late=0-7 age@adult=4+", 400),
+        ("age=1..5 age@adult=4+", 200),
+        ("age@adult=0-3 age@late=8+", 0),
+        ({"age@pairs": ["4-5", "8..9"], "sex": "f"}, 200),
+    ):
+        assert asked.answer(where).value == pytest.approx(count, abs=1)
+    # By a model, which knows the values.
+    assert asked.answer("age@adult=4+ job=a").value == pytest.approx(300, abs=5)
+    with pytest.raises(WorkloadError, match="The query on 'age' must be 10 finite numbers"):
+        asked.answer({"age": 7})

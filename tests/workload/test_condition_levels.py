@@ -105,6 +105,8 @@ def test_what_is_no_level_or_none_of_its_groups_is_refused_with_a_remedy(text, m
         cells_of_condition(domain, text)
 
 
-def test_the_condition_of_a_universe_has_no_levels():
+@pytest.mark.parametrize("text", ["age@five-year = 65-69", "`birth year`@decade = 1990"])
+def test_the_condition_of_a_universe_has_no_levels(text):
     with pytest.raises(WorkloadError, match="records have no level here; compare the attribute's"):
-        universe_of("age@five-year = 65-69", DOMAIN)
+        universe_of(text, DOMAIN)
+    assert universe_of("`birth@year` = 1990", DOMAIN).text == "`birth@year` = 1990"

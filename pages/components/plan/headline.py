@@ -66,7 +66,7 @@ def headline(planned: TablePlan, made: Forecast | None) -> None:
                 said = f"{_range(low, high)}. {escaped(capitalised(made.criterion))}"
                 one_by_one = f"{made.n_meeting():,}"
                 if one_by_one != median:  # so many tables, and not always the same ones
-                    said += f". One by one, {one_by_one} do by their medians"
+                    said += f". Judged one by one, by their medians, {one_by_one} meet it"
                 st.caption(said)
             with st.container(border=True, gap="xxsmall"):
                 budget_for_rule(made)
@@ -188,7 +188,7 @@ def budget_for_rule(made: Forecast) -> None:
         remark = str(error)
     if enough is not None:
         remark = f"surely {'at none' if surely is None else f'from {_text_of_whole(surely)}'}"
-        remark = f"Each by the median of the forecast; {remark}"
+        remark = f"By the median of each table's forecast; {remark}"
     st.metric(label, "–" if enough is None else _text_of_whole(enough), help=meaning("Rule"))
     st.caption(escaped(remark) or "With this objective each budget has a plan of its own.")
     if ruled.reason:

@@ -200,9 +200,9 @@ def _imprint(
     for (name, (title, example)), column in zip(fields.items(), chain(*rows), strict=False):
         # Title and period are those of one publication.
         kept_on = None if name in ("title", "period") else "session"
-        typed = column.text_input(
-            title, key=f"publish {name}", placeholder=example, persist_state=kept_on
-        )
+        # A word of one language is none of another.
+        key = f"publish {name} {language.code}" if name == "records" else f"publish {name}"
+        typed = column.text_input(title, key=key, placeholder=example, persist_state=kept_on)
         filled[name] = typed.strip()
     if {"sdmx", "px", "jsonstat"} & set(formats):
         filled["time"] = st.selectbox(

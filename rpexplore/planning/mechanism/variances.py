@@ -69,8 +69,9 @@ class TableVariances:
 
     def _find_extremes(self) -> None:
         """Look for the extreme cells, if they have not been looked for."""
-        if self._cells is not None:
-            cells, sigma_squared = self._cells
+        wanted = self._cells  # looked at once: sessions share plans, and another one may be done
+        if wanted is not None:
+            cells, sigma_squared = wanted
             largest = cells.least_accurate(sigma_squared).variances
             smallest = cells.most_accurate(sigma_squared).variances
             # Rounding must not put a mean outside its extremes where all cells are alike.

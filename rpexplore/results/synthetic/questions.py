@@ -18,7 +18,7 @@ from rpexplore.common.numbers import normal_quantile
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.domain.values import coefficients, question_from_text
+from rpexplore.domain.values import question_from_text
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation.agreement import fitted
 from rpexplore.estimation.smooth_tables import SmoothTables
@@ -127,7 +127,7 @@ class Questions:
     def __init__(self, source: PartReader) -> None:
         """source: a release, or combined tables; raises `ReleaseError` if it has no tables."""
         self._tables = source.unbiased_tables()
-        self.domain = self._tables.domain
+        self.domain = self._tables.domain.with_levels  # also those that no table has
         self._model: FittedModel | None = None
 
     def answer(
@@ -153,7 +153,7 @@ class Questions:
         if isinstance(where, str):
             where = question_from_text(self.domain, where)
         by_values = self._by_values(where)
-        if by_values != where and not self.is_held(where) and self.is_held(by_values):
+        if by_values != where and not self.is_held(where):
             where = by_values
         mean = mean_asked(self.domain, where)
         if self.is_held(where if mean is None else with_sum(where, mean)):
@@ -196,20 +196,28 @@ class Questions:
         return queries_at_levels(self.domain, where, self._tables.table_names)
 
     def _by_values(self, where: Where) -> Where:
-        """The question by values of attributes where it names groups of their levels."""
-        asked: dict[str, Any] = {}
-        for name, selection in where.items():
+        """The question by values of attributes where it names groups of their levels.
+
+        An attribute that it names several times has the product: what meets all of them.
+        """
+
+        def vector(name: str, selection: Any) -> np.ndarray:
+            (found,) = self._vectors({name: selection}).values()
+            return found
+
+        named = [name for name in where if self.domain[name].of]
+        asked: dict[str, Any] = {name: where[name] for name in where if name not in named}
+        for name in named:
             attribute = self.domain[name]
-            are_texts = not isinstance(selection, str) and any(
-                isinstance(s, str) for s in selection
-            )
-            if not attribute.of or attribute.of in where or are_texts:
-                asked[name] = selection
-            else:
-                is_text = isinstance(selection, str)
-                of_groups = coefficients(attribute, selection) if is_text else selection
-                asked[attribute.of] = np.array(of_groups)[list(attribute.index_of_values)].tolist()
+            of_values = vector(name, where[name])[list(attribute.index_of_values)]
+            if attribute.of in asked:
+                of_values = of_values * vector(attribute.of, asked[attribute.of])
+            asked[attribute.of] = of_values.tolist()
         return asked
+
+    def _vectors(self, where: Where) -> dict[int, np.ndarray]:
+        asked = query_attributes(self.domain, (), where)
+        return MarginalNoise(self.domain, asked, {}, {}).vectors(where)
 
     def model(self, on_progress: Progress = no_progress) -> "FittedModel":
         """The model, fitted at the first call."""
@@ -241,7 +249,7 @@ class Questions:
                     "others of the question; a model answers counts alone. Ask for fewer "
                     "attributes."
                 )
-        for index, numbers in MarginalNoise(domain, asked, {}, {}).vectors(where).items():
+        for index, numbers in self._vectors(where).items():
             if not np.all(np.isin(numbers, (0, 1))):
                 raise WorkloadError(
                     f"A model counts records, so that attribute {domain.names[index]!r} needs a 0 "
