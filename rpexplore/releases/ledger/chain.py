@@ -65,7 +65,7 @@ def seen_names(one_id: str) -> dict[str, End]:
 
 def _ends_in(file: Path) -> tuple[str, dict[str, End]]:
     """A ledger's name and `seen_ends`; none if the file is not there, or cannot be read."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
+    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         noted = json.loads(file.read_bytes())
         # Of an earlier version: one end alone.
         ends = [End(**end) for end in [*noted.get("earlier", ()), noted["end"]]]
@@ -112,8 +112,10 @@ def _file_of_ends(ledger: str) -> Path:
 
 def shown_figures(started: str, plan_sha256: str) -> dict[str, str]:
     """The SHA-256 that ledgers hold of what was shown of a run, by their key; none if not known."""
-    with suppress(OSError, ValueError, TypeError):
-        return {**json.loads(_file_of_run(started, plan_sha256).read_bytes())}
+    with suppress(OSError, ValueError, AttributeError):
+        noted = json.loads(_file_of_run(started, plan_sha256).read_bytes())
+        figures = {key: noted.get(key) for key in ("manifest_sha256", "pilot_sha256")}
+        return {key: sha256 for key, sha256 in figures.items() if isinstance(sha256, str)}
     return {}
 
 
