@@ -127,7 +127,21 @@ class TableMap:
 
     def bound(self, table: AttributeIndices, subset: AttributeIndices) -> float:
         """H with ‖M_T c‖² ≤ Σ_{A⊆T} H(T, A) ‖c_A‖²; equal without strategies."""
-        return prod(self._bounds[index][index in subset] for index in table)
+        measured = [self.strategies[index] for index in table if index in self.strategies]
+        if not any(strategy.of_residuals for strategy in measured):
+            return prod(self._bounds[index][index in subset] for index in table)
+        # With matrices by residual: a sum of 2^m parts has at most 2^m times their squares, m the
+        # attributes with strategies. Parts that differ in others are at right angles.
+        bound = 2.0 ** len(measured)
+        for index in table:
+            if index not in self.strategies:
+                bound *= self._bounds[index][index in subset]
+            elif index in subset:
+                decoding = self.strategies[index].within(subset).decoding
+                bound *= float(np.linalg.norm(decoding, 2)) ** 2
+            else:
+                bound *= float(np.sum(self.shares(index) ** 2))
+        return bound
 
     def spread_evenly(
         self, masses: Mapping[AttributeIndices, np.ndarray]

@@ -210,7 +210,10 @@ def _measured(strategy: Strategy | None) -> str:
         return "value by value"
     # But for the rounding of the matrix, which is made of whole numbers.
     uniform = np.allclose(strategy.reference, 1 / strategy.size, rtol=_EVEN)
-    return f"optimised matrix; totals spread {'evenly' if uniform else 'by optimised weights'}"
+    measured = "optimised matrix"
+    if strategy.of_residuals:
+        measured = "optimised matrices, for each set of attributes its own"
+    return f"{measured}; totals spread {'evenly' if uniform else 'by optimised weights'}"
 
 
 def all_values(domain: Domain) -> Section:

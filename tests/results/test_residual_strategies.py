@@ -7,8 +7,9 @@ import pytest
 import rpexplore as rp
 from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation.nonnegative import GAP, nonnegative
 from rpexplore.estimation.standard_errors import normal_noise
-from rpexplore.estimation.table_map import MeasuredResiduals, subsets
+from rpexplore.estimation.table_map import MeasuredResiduals, TableMap, subsets
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.release import release
 from rpexplore.results.combination import combine, load_combined, load_unbiased, write_combined
@@ -61,6 +62,33 @@ def test_combined_releases_keep_them(records, tmp_path):
     release(plan_tables(other, loss=rp.SumOfVariances(), budget=plan.budget), path, folders[2])
     with pytest.raises(ReleaseError, match="measured by different strategies"):
         combine(*map(load_unbiased, folders[1:]))
+
+
+def test_nonnegative_tables_come_as_near_as_others():
+    """The gap closes: lengths of sums of contributions are bounded as the search needs them."""
+    plan, rng = planned(), np.random.default_rng(5)
+    strategies, sizes = plan.closure.strategies, plan.domain.sizes
+    family = [*subsets((0, 1, 2))]
+    residuals = {plan.closure.attributes(one): one for one in range(len(plan.closure))}
+    drawn = {
+        subset: normal_noise(SeededNumbers(repr(subset).encode()), subset, shape, 4.0, strategies)
+        for subset in family
+        for shape in [tuple(sizes[list(subset)].tolist())]
+    }
+    tables = TableMap(family, sizes, strategies)
+    assert set(residuals) >= set(family)
+    for _ in range(20):
+        some = {subset: part * rng.normal() for subset, part in drawn.items()}
+        square = np.sum(tables.table((0, 1, 2), some) ** 2)
+        bounds = [
+            tables.bound((0, 1, 2), one) * tables.squared_length(one, some[one]) for one in family
+        ]
+        assert square <= sum(bounds)
+    drawn[()] = np.array(60.0)
+    found = nonnegative(drawn, sizes, strategies)
+    for table in tables.tables:
+        assert tables.table(table, found.contributions).min() >= 0
+    assert found.gap <= GAP
 
 
 def test_models_are_told_the_noise_of_each_residual():
