@@ -12,6 +12,7 @@ from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.errors import DomainError, ReleaseError
+from rpexplore.estimation.active_cells import sets_above_zero
 from rpexplore.estimation.cell_coupling import CellCoupling
 from rpexplore.estimation.exact_totals import inner_point
 from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets, without_rounding
@@ -112,7 +113,7 @@ def nonnegative(
     while solution is None and search.rounds < _MOST_ROUNDS:
         search.step()
         if search.rounds % _ROUNDS_BETWEEN_CHECKS == 0:
-            solution = search.solution(gap)
+            solution = search.solution(gap) or search.solution_by_sets(gap)
         # Each decade of the gap counts the same.
         done = log(max(search.gap, gap)) / log(gap)
         _report(on_progress, min(max(done, 0.0), 1.0), search.gap)
@@ -325,6 +326,24 @@ class _Search:
         elif is_settled and lower > 0 and not self._is_raised:
             self._is_raised = True
             self._raise_penalty(_PENALTY_FACTOR)
+        return None
+
+    def solution_by_sets(self, goal: float) -> Nonnegative | None:
+        """The result of the cells above 0 of one table that is nearly all 0; None without one.
+
+        Its rounds come nearer the more slowly, the more cells there are for the records.
+        """
+        if len(self._map.tables) > 1 or self._map.strategies or self._fixed or self._has_totals:
+            return None
+        (table,) = self._map.tables
+        given = self._map.table(table, self._given)
+        for cells, multipliers in sets_above_zero(given, self._cells[table]):
+            # In units of the squared distance, and not of its half.
+            np.subtract(cells, 2 / self._penalty[table] * multipliers, out=self._cells[table])
+            if self._extrapolation is not None:
+                self._extrapolation.forget()
+            if (solution := self.solution(goal)) is not None:
+                return solution
         return None
 
     def _balanced_penalty(self) -> float:
