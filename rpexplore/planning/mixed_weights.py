@@ -21,7 +21,7 @@ NOT_SIMULATED = 0.5
 FEWEST_OF_THREE = 3
 """Attributes of a table from which on weights by pairs may be wrong about it."""
 
-_ABOUT_AS_GOOD = 1.03  # times the largest loss of another
+_ABOUT_AS_GOOD = 1.01  # times the largest loss of another: smaller differences are chance
 _LEAST_ERROR = 1e-9  # that is divided by
 
 

@@ -44,7 +44,7 @@ from rpexplore.results.rehearsal import (
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
 
-SHARES = (1.0, 0.5, 0.25, 0.1)
+SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
 """Of weights by pairs in a mixture, by the losses that each alone has; the rest by cell."""
 
 _MOST_ATTRIBUTES = 8  # that are simulated, for time

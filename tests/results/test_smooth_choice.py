@@ -89,7 +89,7 @@ def test_a_population_without_any_error_does_not_decide(monkeypatch):
 
 @pytest.mark.parametrize(("half", "chosen"), [(0.102, 0.5), (0.104, 1.0)])
 def test_weights_by_pairs_alone_are_taken_if_they_are_clearly_better(half, chosen, monkeypatch):
-    errors = iter([0.1, half, 0.3, 0.3] * 2)
+    errors = iter([0.1, half, *[0.3] * (len(SHARES) - 2)] * 2)
     monkeypatch.setattr(smooth_choice, "_adaptive", lambda *_: None)
     monkeypatch.setattr(smooth_choice, "_smooth", lambda *_: None)
     monkeypatch.setattr(smooth_choice, "_error", lambda *_: next(errors))
