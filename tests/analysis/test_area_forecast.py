@@ -178,6 +178,10 @@ def test_a_survey_s_own_error_and_another_codebook_count():
     assert levels_for_reading(noise)["level"].tolist() == list(TREE.levels)
     with pytest.raises(PlanError, match=r"rp\.Forecast is for tables"):
         rp.AreaForecast(rp.plan(BOTH, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)))
+    with pytest.raises(PlanError, match=r"rp\.AreaForecast is for tables in areas"):
+        rp.Forecast(PLANS["the same"], expected=10)
+    with pytest.raises(PlanError, match=r"A plan must be what .*, got str"):
+        rp.Forecast("plan.json", expected=10)  # pyright: ignore[reportArgumentType]
     with pytest.raises(WorkloadError, match="needs the number of records"):
         rp.AreaForecast(plan)
 

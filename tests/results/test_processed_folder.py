@@ -17,6 +17,7 @@ from rpexplore.cli.console import Verbs
 from rpexplore.domain.readings import READINGS
 from rpexplore.domain.result_schema import IMPOSSIBLE_NOTE, PROCESSED, SMOOTH, Schema, frame_of
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation.whole_numbers import nearest_margins
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
@@ -69,6 +70,27 @@ def pure(tmp_path_factory) -> TableRelease:
 @pytest.fixture(scope="module")
 def with_bases(tmp_path_factory) -> TableRelease:
     return made(tmp_path_factory.mktemp("with_bases"), WITH_BASES, "1/10")
+
+
+def test_one_way_tables_are_rounded_so_that_pairs_are_nearest(tmp_path):
+    """Of twenty values each, so that each rounded by itself is another one."""
+    domain = rp.Domain.from_sizes({"a": 20, "b": 20})
+    plan = plan_tables(
+        rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10")
+    )
+    (tmp_path / "records.csv").write_text("a,b\n" + "3,4\n" * 90)
+    release(plan, tmp_path / "records.csv", tmp_path / "out")
+    unbiased = TableRelease.load(tmp_path / "out")
+    whole = postprocess(unbiased, tmp_path / "whole", rounded=True)
+    both = unbiased.table("a", "b")["value"].to_numpy().reshape(20, 20)
+    nearest = nearest_margins(
+        float(whole.table()["value"].iloc[0]),
+        {axis: both.sum(axis=1 - axis) for axis in (0, 1)},
+        {(0, 1): (both, np.ones(both.shape, bool))},
+    )
+    assert nearest is not None
+    for axis, name in enumerate("ab"):
+        assert whole.table(name)["value"].tolist() == nearest[axis].tolist()
 
 
 def tables_of(folder, manifest):
