@@ -224,3 +224,20 @@ def test_adaptive_tables_beside_own_counts_need_stated_shares(app):
     session.open("release")
     assert not session.exception
     assert "State the shares" not in plain(session.texts("warning"))
+
+
+@pytest.mark.nightly
+def test_adaptive_tables_beside_own_counts_keep_a_stated_epsilon(app):
+    domain = rp.Domain.from_sizes({"sex": 2, "age": 2})
+    scenario = Scenario(
+        domain,
+        query_list=StatedQueries.of(rp.QueryList(domain, [[0, 0, 0, 1]], ("old women",), [5])),
+        budget=rp.Budget(epsilon=1, delta="1e-6"),
+        shares=(("tables", Fraction(3, 4)), ("counts", Fraction(1, 4))),
+        expected=rp.ExpectedCounts.of_total(1000),
+    )
+    session = app("release", scenario)
+    session.radio(key="plan to run").set_value("adaptive").run()
+    settled(session, lambda shown: "The plan:" in plain(shown.texts("markdown")))
+    # At the cost at which Gaussian noise alone proves it, ρ alone proves ε = 1.08.
+    assert "(ε = 1 at δ = 1e-6)" in plain(session.texts("markdown"))

@@ -44,6 +44,15 @@ def test_the_first_plan_measures_one_and_two_attributes_and_rounds_the_rest_of_t
     assert rp.verify(PLAN).holds
 
 
+def test_an_epsilon_is_kept_by_rho_alone_also_at_the_budget_of_a_fixed_plan():
+    stated = rp.Budget(epsilon=1, delta="1e-6")
+    fixed = plan_tables(WORKLOAD, loss=rp.SumOfVariances(), budget=stated)
+    assert fixed.budget.rho > stated.rho  # which its noise proves
+    made = adaptive_plan(WORKLOAD, budget=fixed.budget, expected_records=10_000)
+    assert made.budget == stated
+    assert rp.verify(made).holds
+
+
 def test_a_file_gives_back_the_plan_and_its_first_plan(tmp_path):
     PLAN_VALIDATOR.validate(json.loads(PLAN.text))
     (part,) = json.loads(PLAN.text)["parts"]

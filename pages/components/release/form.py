@@ -98,7 +98,7 @@ def plan_to_run(label: str = "Plan to run", *, takes_files: bool = True) -> Plan
     rounds = adaptive_plan_input() if takes_files else adaptive_plan_of_scenario()
     if rounds is None or len(current().kinds) == 1 or _FILE in st.session_state:
         return None if rounds is None else rounds.alone
-    whole = whole_plan()
+    whole = whole_plan(by_rho=True)
     if whole is None:
         return None
     beside = [part for part in whole.parts if part.kind != "tables"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 import pandas as pd
 import streamlit as st
@@ -18,7 +19,7 @@ from pages.components.shared.session import (
     kept,
     show_messages,
 )
-from pages.components.shared.solutions import NO_PLAN, part_budget
+from pages.components.shared.solutions import NO_PLAN
 from rpexplore.analysis.adaptive import tables_of
 from rpexplore.analysis.area_forecast import AreaForecast
 from rpexplore.analysis.drawn_areas import DrawnAreas, shares_of_areas
@@ -35,6 +36,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.named_areas import AreaTotals
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.request import share_of_budget
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.serving.planning_tasks import solve_adaptive
@@ -247,4 +249,7 @@ def adaptive_plan_of_scenario() -> AdaptivePlan | None:
     if left_out:
         st.caption(left_out)
     records = max(round(scenario.expected.total), 1)
-    return worked_out(solve_adaptive, tables, part_budget("tables"), records, problem=NO_PLAN)
+    shares = scenario.stated_shares or {"tables": Fraction(1)}
+    # As stated, not at the cost of a fixed plan, whose noise proves more than ρ alone.
+    budget = share_of_budget(scenario.budget, shares["tables"])
+    return worked_out(solve_adaptive, tables, budget, records, problem=NO_PLAN)

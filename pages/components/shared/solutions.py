@@ -126,9 +126,10 @@ def _with_pilot(planned: Plan, scenario: Scenario, kind: str | None = None) -> A
     return made if kind is None or made is None else made.part(kind)
 
 
-def whole_plan(scenario: Scenario | None = None) -> Plan | None:
+def whole_plan(scenario: Scenario | None = None, *, by_rho: bool = False) -> Plan | None:
     """The plan of all that a scenario (the open one) asks for.
 
+    by_rho: whether an (ε, δ) must follow from ρ alone, as beside adaptive tables
     None, which the page explains, where there is none, or while it is being worked out.
     """
     scenario = current() if scenario is None else scenario
@@ -149,7 +150,7 @@ def whole_plan(scenario: Scenario | None = None) -> Plan | None:
         solution, parts[kind] = solved
         solutions.append(solution)
     stated = scenario.stated_shares
-    objective, by_rho = scenario.objective, bool(scenario.then)
+    objective, by_rho = scenario.objective, by_rho or bool(scenario.then)
     by = (*solutions, scenario.budget, scenario.shares, objective, by_rho)
     options = {"slot": scenario.name, "by": by, "by_rho": by_rho}
     made = attempt(
