@@ -35,7 +35,7 @@ TRIED = (
     "with weights for them and the same budget came as near to the truth, within 6 % either way, "
     "and a fixed plan has unbiased tables with exact intervals beside them. Which comes nearer "
     "depends on how attributes depend on each other: simulate both with expected counts "
-    "(`simulate`, or `plan --smooth-weights`) before you choose."
+    "before you choose."
 )
 """How adaptive releases did beside fixed plans; the one place that says so."""
 

@@ -535,7 +535,10 @@ def _when_to_choose(useful: dict[str, Any]) -> tuple[str, ...]:
     """When to choose adaptive tables, in sentences."""
     from rpexplore.analysis.adaptive import when_to_choose
 
-    return tuple(when_to_choose(useful["rounds"]))
+    return (
+        *when_to_choose(useful["rounds"]),
+        "`rpexplore simulate` does so for a plan, and `plan --smooth-weights` before there is one.",
+    )
 
 
 def _described(chosen: "SmoothChoice", adaptive: bool) -> str:

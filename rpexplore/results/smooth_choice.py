@@ -105,12 +105,12 @@ class SmoothChoice:
         row = self.frame["share"].tolist().index(self.share)
         parts = [
             f"{describe_share(float(self.frame[population].to_numpy()[row]))} where {population} "
-            f"(best mixture {describe_share(float(self.frame[population].to_numpy().min()))})"
+            f"(best weights {describe_share(float(self.frame[population].to_numpy().min()))})"
             for population in POPULATIONS
         ]
         return (
             f"Weights for model-based estimates: {mixture}. Simulated on made-up records, a table "
-            f"of the largest is off by {' and '.join(parts)}.{self._describe_adaptive()}"
+            f"with the most attributes is off by {' and '.join(parts)}.{self._describe_adaptive()}"
         )
 
     def _describe_adaptive(self) -> str:
@@ -120,8 +120,8 @@ class SmoothChoice:
         found = " and ".join(
             describe_share(self.adaptive[population]) for population in POPULATIONS
         )
-        verdict = "it loses" if self.prefers_adaptive else "it does not lose"
-        return f" An adaptive plan is off by {found}: {verdict} less at worst."
+        verdict = "which is better" if self.prefers_adaptive else "which is not clearly better"
+        return f" An adaptive plan is off by {found}, {verdict} (by the larger loss of the two)."
 
 
 def choose_smooth_weights(
@@ -203,6 +203,7 @@ def _adaptive(
     Of a part of a plan's tables it has the share of the budget that the plan spends on them.
     """
     records = max(round(expected.total), 1)
+    budget = budget.with_cost(budget.least_cost)  # as `adaptive_plan` keeps it
     costs = plan.closure.full_cost_factor / plan.sigma_squared.floats
     own = costs[_residuals(part, plan)].sum() / costs.sum()
     if own < 1:

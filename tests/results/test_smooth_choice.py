@@ -51,10 +51,10 @@ def test_an_adaptive_plan_is_named_where_it_loses_less_at_worst():
     weights = SmoothWeights(0.1, 5_000)
     better = SmoothChoice(weights, 1.0, frame, dict(zip(POPULATIONS, (0.1, 0.15), strict=True)))
     assert better.prefers_adaptive
-    assert "An adaptive plan is off by 10 % and 15 %: it loses less" in better.describe()
+    assert "An adaptive plan is off by 10 % and 15 %, which is better" in better.describe()
     about = SmoothChoice(weights, 1.0, frame, dict(zip(POPULATIONS, (0.11, 0.2), strict=True)))
     assert not about.prefers_adaptive
-    assert "it does not lose less at worst" in about.describe()
+    assert "which is not clearly better" in about.describe()
     assert not SmoothChoice(weights, 1.0, frame).prefers_adaptive
 
 
