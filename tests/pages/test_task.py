@@ -4,6 +4,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from rpexplore.errors import DataError
 from rpexplore.serving import tasks
@@ -105,3 +106,27 @@ def test_errors_are_for_the_screen(error, message, capsys):
     assert "17" not in captured.out + captured.err
     if isinstance(error, RuntimeError):
         assert "17" not in task.error
+
+
+def redrawn():
+    """A page that says something while work goes on, whose end draws it again."""
+    import streamlit as st
+
+    from pages.components.shared.background import follow
+    from pages.components.shared.session import forget_messages, say, show_messages
+    from rpexplore.serving.tasks import Task
+
+    forget_messages()
+    runs = st.session_state["runs"] = st.session_state.get("runs", 0) + 1
+    if runs == 1:
+        say("here", "success", "Applied.")
+    show_messages("here")
+    if runs == 1:
+        follow(Task(lambda on_progress: None), "work")  # not begun, so that it is not going on
+
+
+def test_a_message_stays_when_the_end_of_work_draws_the_page_again():
+    session = AppTest.from_function(redrawn).run()
+    assert session.session_state["runs"] == 2
+    assert [box.value for box in session.success] == ["Applied\\."]
+    assert not session.run().success

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from pages.components.shared.session import escaped, kept, kept_name
+from pages.components.shared.session import escaped, kept, kept_name, repeat_messages
 from rpexplore.common.processes import Progress
 from rpexplore.serving.tasks import NEVER, Task
 
@@ -25,6 +25,7 @@ def follow(
     @st.fragment(run_every=0.4)
     def bar() -> None:
         if not task.is_going:
+            repeat_messages()
             st.rerun()
         # Not columns: in a narrow part of a page the button would be cut.
         with st.container(horizontal=True, vertical_alignment="bottom"):

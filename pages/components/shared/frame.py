@@ -13,6 +13,7 @@ from pages.components.shared.session import (
     change_project,
     current,
     escaped,
+    forget_messages,
     project,
     say,
     show_messages,
@@ -42,6 +43,7 @@ def draw() -> None:
             "as it has room for. Try again in some minutes; saved projects are as they were left."
         )
         return
+    forget_messages()
     problem = begin()
     page = st.navigation(all_pages(), position="top")
     with timed_event("page run", session=session_number(), page=page.title):

@@ -220,6 +220,9 @@ def accepted(slot: str, make: Callable[[], T], otherwise: str = "") -> T | None:
         return None
 
 
+_DRAWN = "messages of this run"
+
+
 def say(slot: str, kind: str, text: str) -> None:
     """Keep a message ("error", "warning", "success") until `slot` is drawn."""
     st.session_state.setdefault("messages", []).append((slot, kind, text))
@@ -228,10 +231,21 @@ def say(slot: str, kind: str, text: str) -> None:
 def show_messages(slot: str) -> None:
     """Draw the messages kept for `slot`, once."""
     messages = st.session_state.get("messages", [])
-    for where, kind, text in messages:
-        if where == slot:
-            getattr(st, kind)(escaped(text))
+    drawn = [message for message in messages if message[0] == slot]
+    for _, kind, text in drawn:
+        getattr(st, kind)(escaped(text))
     st.session_state["messages"] = [message for message in messages if message[0] != slot]
+    st.session_state.setdefault(_DRAWN, []).extend(drawn)
+
+
+def forget_messages() -> None:
+    """Let what the last run has drawn go, in the next one."""
+    st.session_state[_DRAWN] = []
+
+
+def repeat_messages() -> None:
+    """Keep what this run has drawn for a run that nobody asks for: it would vanish unread."""
+    st.session_state.setdefault("messages", []).extend(st.session_state.pop(_DRAWN, []))
 
 
 def bound(key: str, value: Any, take: Callable[[Any], Any]) -> dict[str, Any]:
