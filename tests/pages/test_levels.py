@@ -78,6 +78,8 @@ def test_tables_at_levels_become_whole_tables_and_records(app, tmp_path):
     release = tmp_path / "release"
     rp.release(plan, people, release, name="people", ledger=tmp_path / "ledger.sqlite")
     session = opened(app, release)
+    # The scenario has age, and says what is counted, also at levels.
+    assert session.text_input(key="question").label == "How many people have …"
     assert session.radio(key="counts to make").options == ["Nonnegative"]
     assert all(box.key != "synthetic rows" for box in session.number_input)
     session.press("Make the processed tables")

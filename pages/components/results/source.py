@@ -15,6 +15,7 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.files import finished_at, path_choice, released_folders
 from pages.components.shared.session import current, escaped, kept, project
 from rpexplore.common.text import capitalised
+from rpexplore.domain.levels import AT
 from rpexplore.domain.readings import WARNINGS
 from rpexplore.planning.plan import TITLES
 from rpexplore.releases.manifest import MANIFEST, read_manifest
@@ -147,7 +148,8 @@ def record_noun_of(source: Results) -> str:
 
 def is_of_current(source: ShownTables) -> bool:
     """Whether these tables can be those of the open scenario."""
-    return set(source.attributes) <= set(current().domain.names)
+    names = set(current().domain.names)  # without those of levels, such as age@five-year
+    return all(names & {name, name.partition(AT)[0]} for name in source.attributes)
 
 
 def _load(folder: Path, others: tuple[Path, ...]) -> Any:
