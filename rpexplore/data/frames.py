@@ -143,7 +143,8 @@ def _arrow_table(
                 column = column.sparse.to_dense()
             try:
                 array = pa.table(column).column(0)
-            except (pa.ArrowException, TypeError, ValueError):  # pandas and pyarrow differ in these
+            # pandas and pyarrow differ in these; whole numbers beyond 64 bits overflow.
+            except (pa.ArrowException, TypeError, ValueError, OverflowError):
                 unreadable.add(field)
                 array = pa.chunked_array([pa.nulls(n_records)])
             fields.append(field)

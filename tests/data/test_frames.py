@@ -113,7 +113,7 @@ def test_columns_that_are_not_used_may_hold_anything():
     frame = records().to_pandas().assign(notes=[object()] * 200)
     frame.columns = [*frame.columns[:-1], 7]
     assert FrameSource(frame, name="survey", columns=DOMAIN.names).columns() == DOMAIN.names
-    odd = frame.assign(sparse=pd.arrays.SparseArray([0] * 200))
+    odd = frame.assign(sparse=pd.arrays.SparseArray([0] * 200), serial=[2**64, *range(199)])
     odd = pd.concat([odd, odd[["day", "day"]]], axis=1)
     for each in (odd, pa.table([*records().columns, *records().columns[4:] * 2],
                                names=[*records().column_names, "day", "day"])):  # fmt: skip
