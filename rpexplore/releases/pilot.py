@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from uuid import uuid4
 
 from rpexplore.common.files import names_to_disk
@@ -167,7 +168,8 @@ def refuse_rest_of_other_pilot(plan: Plan, entry: LedgerEntry, output: Path, n_p
             own = pilot_sha256(run, n_pilot)
     if own and stated == own:
         return
-    again = f"plan the rest again from this run's pilot: rpexplore forecast {output} --rest FILE"
+    forecast = f"rpexplore forecast {quote(str(output))} --rest FILE"
+    again = f"plan the rest again from this run's pilot: {forecast}"
     said = f"does not state which pilot's figures it was made from; {again}"
     if not own:
         said = (

@@ -109,6 +109,7 @@ def test_its_file_has_the_first_plan_beside_it(tmp_path):
     again = Plan.load(tmp_path / "rest.json")
     assert (again.sha256, again.booked_sha256) == (made.sha256, FIRST.sha256)
     assert again.part("tables").first.part("tables").then == rp.RestObjective()
+    assert again.part("tables").pilot_sha256 == PILOT
     first_plan(pilot="30%").save(beside)
     with pytest.raises(RpexploreError, match=r"beside it is of another plan"):
         Plan.load(tmp_path / "rest.json")
@@ -164,3 +165,8 @@ def test_the_rest_of_other_tables_or_by_another_loss_is_refused():
         on_top_of_pilot(without, best_for(FIRST, WEIGHTS[0]), PILOT)
     with pytest.raises(PlanError, match="goes with a pilot; state its share"):
         first_plan(pilot=None)
+    made = on_top_of_pilot(FIRST, best_for(FIRST, WEIGHTS[0]), PILOT).part("tables")
+    with pytest.raises(PlanError, match="is planned for a sum of variances, and not for the"):
+        replace(made, loss=rp.MaxVariance())  # as a file may state it
+    with pytest.raises(PlanError, match="stated by the plan of a rest alone"):
+        replace(FIRST.part("tables"), pilot_sha256=PILOT)
