@@ -24,7 +24,7 @@ from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.public_tables import PublicTable
 from rpexplore.domain.survey import SurveyDesign, least_good_counts
-from rpexplore.errors import WorkloadError
+from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.plan import Plan
@@ -238,6 +238,12 @@ def planned_rest(
 ) -> PlannedRest:
     """`plan_of_rest`, with the weights that it is made with."""
     tables = stating_rest(first)
+    pilots = {table.pilot_sha256 for table in public}
+    if len(pilots) != 1 or "" in pilots:
+        raise PlanError(
+            "The rest is planned from the figures of one pilot and nothing else; give the tables "
+            "of its release, rpexplore.pilot_tables(FOLDER), alone."
+        )
     found = MostPeople(
         tables.workload,
         tables.budget,
@@ -247,7 +253,7 @@ def planned_rest(
         on_progress=on_progress,
         strategies=tables.closure.strategies or None,
     )
-    return PlannedRest(on_top_of_pilot(first, found.plan), found)
+    return PlannedRest(on_top_of_pilot(first, found.plan, *pilots), found)
 
 
 def plan_of_rest(
@@ -260,11 +266,12 @@ def plan_of_rest(
         public: The pilot's figures: `rpexplore.pilot_tables` of its release.
 
     Returns:
-        The plan to release into the folder of the run. It goes on with that run, at no further
-        cost, and has the first plan in a file beside it.
+        The plan to release into the folder of the run. It goes on with that run, and with no other
+        one, at no further cost, and has the first plan in a file beside it.
 
     Raises:
-        PlanError: If the first plan does not state what its rest is planned for.
+        PlanError: If the first plan does not state what its rest is planned for, or the tables are
+            not those of one pilot.
         WorkloadError: If the public tables cannot be used.
 
     Example:
@@ -274,8 +281,9 @@ def plan_of_rest(
         ...     tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.01"), pilot="5%",
         ...     then=rp.RestObjective(),
         ... )
-        >>> figures = rp.PublicTable(rp.ExpectedCounts(("sex",), (("0", "1"),), (900, 100)))
-        >>> rest = rp.plan_of_rest(first, [figures])  # in truth rp.pilot_tables("out-pilot")
+        >>> counts = rp.ExpectedCounts(("sex",), (("0", "1"),), (900, 100))
+        >>> figures = [rp.PublicTable(counts, pilot_sha256=64 * "0")]
+        >>> rest = rp.plan_of_rest(first, figures)  # in truth rp.pilot_tables("out-pilot")
         >>> rest.booked_sha256 == first.sha256, rest.rho <= first.rho
         (True, True)
     """

@@ -131,6 +131,7 @@ def _facts_of_tables(part: TablePlan) -> dict[str, Any]:
         }
     if part.first is not None:
         own["first_plan"] = part.first.sha256
+        own["pilot_sha256"] = part.pilot_sha256 or None
     return _residuals(part) | own
 
 

@@ -50,6 +50,7 @@ class PublicTable:
             beside it, where it was published with noise; None: it is exact.
         is_shares: Whether it was published as shares or percentages, which say how the records are
             divided, and not how many there are.
+        pilot_sha256: Of the pilot's figures that it is made of; "" for any other table.
 
     Raises:
         WorkloadError: If name or source is too long, or the date is none.
@@ -66,6 +67,7 @@ class PublicTable:
     source: str = ""
     errors: ExpectedCounts | None = None
     is_shares: bool = False
+    pilot_sha256: str = ""
 
     def __post_init__(self) -> None:
         for noun in ("name", "source"):  # each is one line of a file

@@ -12,7 +12,8 @@ attributes, τ* is the best above τ⁰ and not that of a plan without one. Its 
 with all plans, whatever they measured first.
 
 It is no run of its own: it goes on with the booked run of the first plan. So its file names that
-plan by SHA-256, and has it beside it. For whichever two records, or sets of them, neighbours
+plan by SHA-256, and has it beside it; and it names the pilot's figures that it was made from, so
+that no run with another pilot goes on by it. For whichever two records, or sets of them, neighbours
 differ in, a pilot costs Σ τ⁰ q and the rest Σ (τ − τ⁰) q with q ≥ 0 that depends on these alone.
 Both are at most what the whole plan costs, whatever the pilot drew: so the rest may depend on it.
 """
@@ -44,13 +45,14 @@ _HALVINGS_OF_OWN_COSTS = 30  # where a cost takes long: to a billionth
 _NAME_DIGITS = 16  # of a SHA-256 in the name of a file
 
 
-def on_top_of_pilot(first: Plan, best: TablePlan) -> Plan:
+def on_top_of_pilot(first: Plan, best: TablePlan, pilot_sha256: str) -> Plan:
     """The plan of the rest: the best plan for new weights, on top of what the pilot measured.
 
     Args:
         first: The plan whose pilot is measured, which states what the rest is planned for.
         best: The plan with the smallest sum of variances for its tables, with the weights that
             were found since; of whichever budget.
+        pilot_sha256: Of the pilot's figures that the weights were found from.
 
     Returns:
         The plan of everything, pilot and rest, at the cost that is booked for the first one.
@@ -60,11 +62,6 @@ def on_top_of_pilot(first: Plan, best: TablePlan) -> Plan:
             plan is for other tables, or by another loss.
     """
     tables = stating_rest(first)
-    if not isinstance(best.loss, SumOfVariances):
-        raise PlanError(
-            f"The rest is planned for a sum of variances, and not for {best.loss.description}; "
-            "give weights instead."
-        )
     _refuse_other_tables(tables, best)
     closure, factor = best.closure, tables.budget.records_factor
     limit = tables.exact_privacy_cost / factor
@@ -105,6 +102,7 @@ def on_top_of_pilot(first: Plan, best: TablePlan) -> Plan:
         certificate=certificate,
         rules=tables.rules,
         first=first,
+        pilot_sha256=pilot_sha256,
     )
     parts = tuple(own if part is tables else part for part in first.parts)
     return Plan(parts, first.budget, own.version, universe=first.universe)
@@ -184,7 +182,15 @@ def refuse_other_first(plan: TablePlan) -> None:
 
 
 def _refuse_other_tables(tables: TablePlan, other: TablePlan) -> None:
-    """Raise `PlanError` unless two plans are for the same tables, measured by the same matrices."""
+    """Raise `PlanError` unless two plans are for the same tables, measured by the same matrices.
+
+    The other one, of a rest, by the loss that weights are found for.
+    """
+    if not isinstance(other.loss, SumOfVariances):
+        raise PlanError(
+            f"The rest is planned for a sum of variances, and not for {other.loss.description}; "
+            "give weights instead."
+        )
     own, others = tables.workload, other.workload
     if own.domain != others.domain or own.tables != others.tables or not others.has_values_alone:
         raise PlanError("The rest must be planned for the tables of the first plan, all of them.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from rpexplore.common.json_fields import check_keys, positive_exact, text_of
+from rpexplore.common.json_fields import check_keys, positive_exact, sha256_of, text_of
 from rpexplore.common.numbers import (
     Decimals,
     Exact,
@@ -135,6 +135,9 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
                         the rest is that of this plan
     first               of a plan of such a rest: the whole plan whose pilot is measured, and whose
                         booking this one is in (`planning/rest.py`); None for others
+    pilot_sha256        of a plan of such a rest: SHA-256 of the pilot's figures that it was made
+                        from, as the ledger has it; "" for others, and where it is not stated, by
+                        which no run begins
 
     Make one with `rpexplore.plan` or `Plan.load`.
     """
@@ -160,6 +163,7 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
     rules: tuple[Rule, ...] = ()
     then: RestObjective | None = None
     first: "Plan | None" = None
+    pilot_sha256: str = ""
 
     def __post_init__(self) -> None:
         if self.then is not None and self.pilot is None:
@@ -168,6 +172,8 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
             from rpexplore.planning.rest import refuse_other_first  # which knows this class
 
             refuse_other_first(self)
+        elif self.pilot_sha256:
+            raise PlanError("figures of a pilot are stated by the plan of a rest alone.")
         if self.pilot is not None:
             if not 0 < self.pilot < 1 or (PILOT_STEPS * self.pilot).denominator > 1:
                 raise PlanError(
@@ -190,6 +196,8 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
             fields["then"] = RestObjective.from_json(content["then"])
         if "first_plan" in content:
             fields["first"] = first_plan_of(text_of(content, "first_plan"), folder)
+        if "pilot_sha256" in content:
+            fields["pilot_sha256"] = sha256_of(content, "pilot_sha256")
         return cls(**fields)
 
     @property
@@ -213,12 +221,20 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
                 f"{self.pilot_of[:12]}…, whose whole cost is booked with it; they cost their part."
             )
         if self.first is not None:
+            measured = (
+                "The one-way tables were measured first, by the pilot of the plan with the SHA-256 "
+                f"{self.first.sha256[:12]}…, in whose booking and approvals this plan is"
+            )
+            nearly = "estimates are unbiased, and intervals hold, nearly and not exactly."
+            if not self.pilot_sha256:
+                return (
+                    f"{measured}; which figures the rest is planned from, this plan does not "
+                    f"state. Where they are the pilot's, {nearly}"
+                )
             then = self.first.part("tables").then
             return (
-                "The one-way tables were measured first, by the pilot of the plan with the SHA-256 "
-                f"{self.first.sha256[:12]}…, in whose booking and approvals this plan is; the rest "
-                f"is planned so that {then.text}. As the rest depends on the pilot's figures, "
-                "estimates are unbiased, and intervals hold, nearly and not exactly."
+                f"{measured}; the rest is planned so that {then.text} (SHA-256 "
+                f"{self.pilot_sha256[:12]}…). As the rest depends on these, {nearly}"
             )
         if self.pilot is None:
             return ""

@@ -239,6 +239,11 @@ FIELDS = record(
     first_plan=sha256(
         "Of the plan of such a rest: the SHA-256 of the plan with the pilot, in first-….json."
     ),
+    pilot_sha256=sha256(
+        "Of the plan of such a rest: the SHA-256 of the pilot's figures that it was made from, "
+        "int64 in little-endian order, one residual after another. No run begins by a plan of a "
+        "rest without it."
+    ),
     rules=rows(
         record(
             cv=of_type(
@@ -270,7 +275,7 @@ FIELDS = record(
 )
 _OF_LEVELS = ("block_strategies", "record_prices")
 _OF_REPLACING = ("replaced_groups", "differences")
-_OF_PILOT = ("pilot", "pilot_of", "then", "first_plan")
+_OF_PILOT = ("pilot", "pilot_of", "then", "first_plan", "pilot_sha256")
 _IF_ANY = (*_OF_REPLACING, "period_prices", *_OF_PILOT, "rules", "residual_strategies")
 FIELDS["required"] = [key for key in FIELDS["required"] if key not in (*_OF_LEVELS, *_IF_ANY)]
 
@@ -307,6 +312,7 @@ def text_of_plan(plan: "TablePlan") -> str:
         **({"pilot_of": plan.pilot_of} if plan.pilot_of else {}),
         **({} if plan.then is None else {"then": plan.then.to_json()}),
         **({} if plan.first is None else {"first_plan": plan.first.sha256}),
+        **({"pilot_sha256": plan.pilot_sha256} if plan.pilot_sha256 else {}),
     }
     classes, class_index = _class_lines(workload, plan.table_variances, certificate)
     scales = plan.sigma_squared

@@ -124,7 +124,12 @@ def verify(plan: Plan | PartPlan, *, strategies: bool = True) -> Verification:
     if tables is not None and tables.first is not None:
         different = differences_from_first(plan)
         booked = f"the plan with the SHA-256 {tables.first.sha256[:12]}…"
-        finding = f"it is of the tables, budget and other parts of {booked}, and costs no more"
+        figures = "and which figures it was made from is not stated"
+        if tables.pilot_sha256:
+            figures = f"and was made from a pilot's figures, SHA-256 {tables.pilot_sha256[:12]}…"
+        finding = (
+            f"it is of the tables, budget and other parts of {booked}, costs no more, {figures}"
+        )
         finding = f"beside {booked}: {joined(different)}" if different else finding
         checks.append(Check("first plan", not different, finding))
     epsilon, delta = plan.budget.stated_epsilon, plan.budget.stated_delta

@@ -71,6 +71,7 @@ from rpexplore.releases.persons import one_of_each, refuse_differing, refuse_mor
 from rpexplore.releases.pilot import (
     note_rest,
     refuse_rest_alone,
+    refuse_rest_of_other_pilot,
     refuse_shown_elsewhere,
     refuse_shown_otherwise,
 )
@@ -163,6 +164,7 @@ class ChargedRun:
             check_approvals(account.approval_demands, plan.sha256, options.approvals)
         else:
             refuse_shown_otherwise(self._entry, output, self.steps.n_pilot)
+            refuse_rest_of_other_pilot(plan, self._entry, output, self.steps.n_pilot)
             _refuse_other_approvals(self._entry, options.approvals)
             _refuse_other_reading(self._entry, plan, self._reading)
             if not os.path.lexists(unfinished_folder(output) / NOTE):

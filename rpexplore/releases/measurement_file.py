@@ -302,10 +302,15 @@ def pilot_sha256(folder: Path, n_pilot: int) -> str:
 
     Raises `ReleaseError` or `OSError` if they are not there.
     """
-    if not n_pilot:
-        return ""
-    numbers = Measured(folder).read(0, n_pilot)
-    return hashlib.sha256(np.ascontiguousarray(numbers, dtype=_TYPE).data.cast("B")).hexdigest()
+    return numbers_sha256([Measured(folder).read(0, n_pilot)]) if n_pilot else ""
+
+
+def numbers_sha256(pieces: Iterable[np.ndarray]) -> str:
+    """SHA-256 of measurements, one piece after another, in the form in which runs keep them."""
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(np.ascontiguousarray(piece, dtype=_TYPE).tobytes())
+    return digest.hexdigest()
 
 
 def _take_room(path: Path, size: int, *, kept: int = 0) -> None:

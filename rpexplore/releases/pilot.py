@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from uuid import uuid4
 
 from rpexplore.common.files import names_to_disk
@@ -35,6 +36,7 @@ from rpexplore.releases.measurement_file import (
     Measured,
     MeasurementNote,
     note_shown,
+    numbers_sha256,
     pilot_sha256,
     read_booking,
     write_numbers,
@@ -81,8 +83,9 @@ def refuse_without_pilot(plan: Plan, output: Path) -> None:
 def plan_behind_pilot(output: Path) -> Plan | None:
     """The plan by which a run goes on whose pilot is released: its own, or that of its rest.
 
-    None if there is no such run, or all of it is drawn. Raises `RpexploreError` for files that
-    cannot be used.
+    None if there is no such run, or all of it is drawn. Where a rest that does not state its pilot
+    is not begun, it is the first plan, for the rest to be planned again. Raises `RpexploreError`
+    for files that cannot be used.
     """
     run, folder = unfinished_folder(output), pilot_folder(output)
     # `os.path`: of a name that no file can have it says that there is none.
@@ -90,7 +93,10 @@ def plan_behind_pilot(output: Path) -> Plan | None:
         return None
     plan = load_plan(run / PLAN)
     tables = Release.load(folder).plan.part("tables")
-    return plan if tables is not None and tables.pilot_of == plan.booked_sha256 else None
+    if tables is None or tables.pilot_of != plan.booked_sha256:
+        return None
+    is_usable = plan is plan.booked or plan.part("tables").pilot_sha256 or _rest_begun(run)
+    return plan if is_usable else plan.booked
 
 
 def refuse_pilot_of_rest(plan: Plan, output: Path) -> None:
@@ -138,6 +144,45 @@ def refuse_shown_otherwise(entry: LedgerEntry, output: Path, n_pilot: int) -> No
         "not have what was drawn, which is not drawn again; bring the folder back as it was when "
         "the pilot was released, or run the plan into another folder, which is charged as a "
         "further run."
+    )
+    failed.says_charge = True
+    raise failed
+
+
+def refuse_rest_of_other_pilot(plan: Plan, entry: LedgerEntry, output: Path, n_pilot: int) -> None:
+    """Raise `ReleaseError` for the plan of a rest that was made from another pilot's figures.
+
+    The booked run's own pilot is as it was shown (`refuse_shown_otherwise`). Plans of earlier
+    versions do not state theirs: what is begun by one goes on, and its README says so.
+
+    n_pilot: how many numbers the pilot measures
+    """
+    if plan.booked_sha256 == plan.sha256:
+        return
+    run, stated = unfinished_folder(output), plan.part("tables").pilot_sha256
+    if not stated and _rest_begun(run) == plan.sha256:
+        return
+    own = ""
+    if entry.pilot_sha256 or (run / _NAME).is_file():  # which is written when the pilot is drawn
+        with suppress(OSError, ReleaseError):
+            own = pilot_sha256(run, n_pilot)
+    if own and stated == own:
+        return
+    forecast = f"rpexplore forecast {quote(str(output))} --rest FILE"
+    again = f"plan the rest again from this run's pilot: {forecast}"
+    said = f"does not state which pilot's figures it was made from; {again}"
+    if not own:
+        said = (
+            f"goes on with the run into {str(output)!r}, whose pilot is not released; release the "
+            f"first plan with --pilot-only, then {again}"
+        )
+    elif stated:
+        said = (
+            f"was made from the figures of another pilot (SHA-256 {stated[:12]}…) than that of the "
+            f"run into {str(output)!r} ({own[:12]}…); {again}"
+        )
+    failed = ReleaseError(
+        f"This plan of a rest {said}. The run stays charged, and this costs nothing further."
     )
     failed.says_charge = True
     raise failed
@@ -200,6 +245,15 @@ def _rest_begun(run: Path) -> str:
 def _within_universe(own: Plan, plan: Plan) -> Plan:
     """A plan of the same records as another one."""
     return own if plan.universe is None else own.within(plan.universe.text)
+
+
+def figures_sha256(release: Release) -> str:
+    """`pilot_sha256` of the run whose pilot a release is; "" for any other release."""
+    tables = release.plan.part("tables")
+    if tables is None or not tables.pilot_of:
+        return ""
+    measured = release.part("tables").measured(range(len(tables.closure)))
+    return numbers_sha256(measured[residual] for residual in range(len(tables.closure)))
 
 
 def run_name(run: Path) -> str:

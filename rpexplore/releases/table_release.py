@@ -436,7 +436,7 @@ class TableSteps:
         scales, pilot = self.plan.sigma_squared, pilot_scales(self.plan)
         others = scales[np.arange(len(pilot), len(scales))]
         first = Decimals.joined(pilot, others)
-        alone = replace(self.plan, pilot=None, then=None, first=None)
+        alone = replace(self.plan, pilot=None, then=None, first=None, pilot_sha256="")
         return (
             replace(alone, sigma_squared=first),
             replace(alone, sigma_squared=rest_scales(self.plan)),

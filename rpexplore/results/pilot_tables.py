@@ -7,6 +7,7 @@ forecast draws its populations by.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.atomic_folder import unfinished_folder
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.measurement_file import PLAN
-from rpexplore.releases.pilot import pilot_folder
+from rpexplore.releases.pilot import figures_sha256, pilot_folder
 from rpexplore.results.unbiased import Estimates
 
 # Of the prior of §13.1, others than for smooth tables (docs/mathematics.md §21). Smaller ones are
@@ -48,13 +49,15 @@ def pilot_tables(folder: str | Path) -> tuple[PublicTable, ...]:
         A table of the total, and one for each attribute with several values; counts are above 0 and
         sum to the released total in whole records. Errors are standard errors in records, those
         of attributes given the total. An attribute at several levels has a table for each, coarser
-        ones first; their counts agree, and errors are given the finest coarser one before.
+        ones first; their counts agree, and errors are given the finest coarser one before. Those of
+        a pilot name its figures by SHA-256.
 
     Raises:
         ReleaseError: If there is no release of tables, or a file of it was changed.
     """
     folder = Path(folder)
-    estimates = Estimates.of(Release.load(folder), at_levels=True)
+    release = Release.load(folder)
+    estimates = Estimates.of(release, at_levels=True)
     domain, name = estimates.domain, folder.resolve().name
     one_way_only = {
         subset: np.asarray(values)
@@ -66,7 +69,9 @@ def pilot_tables(folder: str | Path) -> tuple[PublicTable, ...]:
     of_blocks = np.array([estimates.blocks[number].size for number in numbers], dtype=np.int64)
     sizes = np.append(domain.sizes, of_blocks)
     measured = MeasuredResiduals(one_way_only, variances, sizes, estimates.strategies)
-    return public_tables(measured, domain, name, estimates.trees)
+    sha256 = figures_sha256(release)
+    tables = public_tables(measured, domain, name, estimates.trees)
+    return tuple(replace(table, pilot_sha256=sha256) for table in tables)
 
 
 def public_tables(

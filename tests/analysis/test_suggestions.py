@@ -96,7 +96,7 @@ def test_a_change_keeps_pilot_rest_and_rules():
     assert applied.part("tables").closure.trees  # of bands beside single values
     tables = plan.part("tables")
     best = rp.plan(tables.workload, loss=rp.SumOfVariances(), budget=tables.budget)
-    rest = on_top_of_pilot(plan, best.part("tables"))
+    rest = on_top_of_pilot(plan, best.part("tables"), 64 * "0")
     with pytest.raises(PlanError, match="is the plan of a rest, whose tables and budget"):
         proposals["weight"].apply(rest)
 

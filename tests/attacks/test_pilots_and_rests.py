@@ -10,15 +10,17 @@ import rpexplore as rp
 from rpexplore.analysis.forecast import public_tables_among
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTable, PublicTables
-from rpexplore.errors import LedgerError, ReleaseError, WorkloadError
+from rpexplore.errors import LedgerError, PlanError, ReleaseError, WorkloadError
+from rpexplore.planning.plan import load_plan
 from rpexplore.releases import charged_run, large_tables
 from rpexplore.releases import release as release_module
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.measurement import check_measurable
+from rpexplore.releases.pilot import plan_behind_pilot
 from rpexplore.releases.release import release, resume
 from tests.releases.table_plan import CSV, runs
 from tests.releases.test_pilot_release import drawn, unfinished
-from tests.releases.test_pilot_rest import FIRST, OTHER, REST, TABLES
+from tests.releases.test_pilot_rest import FIRST, OTHER, REST, TABLES, behind, stating
 
 WHOLE = rp.plan(rp.Request(tables=TABLES, budget=rp.Budget(rho="1/2"), pilot="5%"))
 
@@ -36,14 +38,54 @@ def output(tmp_path) -> Path:
     return tmp_path / "out"
 
 
+def test_a_rest_that_was_made_from_another_pilot_is_not_drawn(data, output, tmp_path):
+    """Of two data sets under one plan; of what earlier versions made; of a pilot not yet drawn."""
+    before = tmp_path / "data before" / "records.csv"
+    before.parent.mkdir()
+    before.write_text(CSV)
+    for records, folder in ((before, tmp_path / "before"), (data, output)):
+        with pytest.raises(ReleaseError, match=r"of which none into .* is under way"):
+            release(REST, records, folder)
+        release(FIRST, records, folder, pilot_only=True)
+    of_other, unstated = behind(tmp_path / "before", REST), stating(REST, "")
+    pilot = drawn(unfinished(output))
+    refused = {
+        r"made from the figures of another pilot .* forecast .*out --rest FILE\.": of_other,
+        r"does not state which pilot's figures it was made from; plan the rest": unstated,
+    }
+    for said, plan in refused.items():
+        for run in (rp.dry_run, release):
+            with pytest.raises(ReleaseError, match=said) as caught:
+                run(plan, data, output)
+            assert caught.value.says_charge
+    assert drawn(unfinished(output)) == pilot
+    assert load_plan(unfinished(output) / "plan.json").sha256 == FIRST.sha256
+    with pytest.raises(PlanError, match="from the figures of one pilot and nothing else"):
+        rp.plan_of_rest(FIRST, [PublicTable(ExpectedCounts.of_total(5))])
+
+
+def test_a_rest_that_an_earlier_version_began_goes_on_and_claims_no_pilot(data, output):
+    release(FIRST, data, output, pilot_only=True)
+    unstated = stating(REST, "")
+    unstated.save(unfinished(output) / "plan.json")
+    assert plan_behind_pilot(output).sha256 == FIRST.sha256  # to be planned again
+    (unfinished(output) / "run" / "rest").write_text(unstated.sha256)
+    assert plan_behind_pilot(output).sha256 == unstated.sha256
+    release(unstated, data, output)
+    said = (output / "README.md").read_text()
+    assert "which figures the rest is planned from, this plan does not state" in said
+    assert "by the median of a forecast" not in said
+
+
 @pytest.mark.parametrize("gone", [["draft.json"], ["draft.json", "name"], ["draft.json", "rest"]])
 def test_a_pilot_that_was_shown_is_not_drawn_anew_when_its_note_is_gone(data, output, gone):
     release(FIRST, data, output, pilot_only=True)
+    rest = behind(output, REST)
     for name in gone:
         (unfinished(output) / "run" / name).unlink(missing_ok=True)
     pilot = drawn(unfinished(output))
     with pytest.raises(ReleaseError, match="is not drawn again"):
-        release(REST, data, output)
+        release(rest, data, output)
     assert drawn(unfinished(output)) == pilot  # so that a note from a backup helps
     assert [run.state for run in runs(data)] == ["started"]
 
@@ -52,6 +94,7 @@ def test_what_is_drawn_of_a_rest_is_not_read_by_another_plan_when_its_name_is_go
     data, output, monkeypatch
 ):
     release(FIRST, data, output, pilot_only=True)
+    rest, other = (behind(output, plan) for plan in (REST, OTHER))
     write = charged_run._write_parts
 
     def stopped(*arguments):
@@ -61,15 +104,15 @@ def test_what_is_drawn_of_a_rest_is_not_read_by_another_plan_when_its_name_is_go
     with monkeypatch.context() as patch:
         patch.setattr(charged_run, "_write_parts", stopped)
         with pytest.raises(KeyboardInterrupt):
-            release(REST, data, output)
+            release(rest, data, output)
     name = unfinished(output) / "run" / "rest"
     noted = name.read_bytes()
     name.unlink()
-    for plan in (OTHER, REST):
+    for plan in (other, rest):
         with pytest.raises(ReleaseError, match=r"the note by which plan \(run/rest\) is gone"):
             release(plan, data, output)
     name.write_bytes(noted)
-    assert release(REST, data, output).plan.sha256 == REST.sha256
+    assert release(rest, data, output).plan.sha256 == rest.sha256
 
 
 def stopped_as_it_writes(plan, data, output) -> None:
@@ -83,14 +126,15 @@ def stopped_as_it_writes(plan, data, output) -> None:
 
 def test_of_two_copies_of_a_run_that_drew_apart_one_is_finished(data, output, tmp_path):
     release(FIRST, data, output, pilot_only=True)
+    rest, other = (behind(output, plan) for plan in (REST, OTHER))
     copies = [tmp_path / name for name in ("a", "b")]
     shutil.copytree(unfinished(output), tmp_path / "backup")
-    stopped_as_it_writes(REST, data, output)
+    stopped_as_it_writes(rest, data, output)
     unfinished(output).rename(unfinished(copies[0]))
     (tmp_path / "backup").rename(unfinished(output))
-    stopped_as_it_writes(OTHER, data, output)
+    stopped_as_it_writes(other, data, output)
     unfinished(output).rename(unfinished(copies[1]))
-    assert resume(copies[0]).plan.sha256 == REST.sha256
+    assert resume(copies[0]).plan.sha256 == rest.sha256
     with pytest.raises(ReleaseError, match="one charge is for one release"):
         resume(copies[1])
     assert not copies[1].exists()
@@ -127,14 +171,15 @@ def test_a_run_that_a_copy_has_finished_meanwhile_is_not_released(data, output, 
     """Two machines on one ledger ran copies of one unfinished folder: two noises, one charge."""
     release(FIRST, data, output, pilot_only=True)
     (run,), book = runs(data), Ledger.beside(data)
+    rest = behind(output, REST)
 
     def meanwhile(doing: str, _: float) -> None:
         if doing == "Writing the release":
             book.finish(run.id, "0" * 64)
 
-    go_on = partial(release, REST, data)
+    go_on = partial(release, rest, data)
     if is_resumed:
-        stopped_as_it_writes(REST, data, output)
+        stopped_as_it_writes(rest, data, output)
         go_on = resume
     with pytest.raises(ReleaseError, match="one charge is for one release") as caught:
         go_on(output, on_progress=meanwhile)

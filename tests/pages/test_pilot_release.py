@@ -87,7 +87,8 @@ def test_an_accepted_rest_that_was_killed_is_gone_on_with(asking, app, tmp_path)
     release(first, path, output, pilot_only=True)
     tables = first.part("tables")
     best = rp.plan(tables.workload, loss=rp.SumOfVariances(), budget=tables.budget)
-    accepted = on_top_of_pilot(first, best.part("tables"))
+    (entry,) = Ledger.beside(path).account(path).entries
+    accepted = on_top_of_pilot(first, best.part("tables"), entry.pilot_sha256)
     accepted.save(tmp_path / "rest.json")
     killed("rpexplore.releases.measurement_file.Draft.add", 1, tmp_path / "rest.json", path, output)
     assert plan_behind_pilot(output).sha256 == accepted.sha256

@@ -48,7 +48,7 @@ def test_variances_are_those_of_least_squares_and_no_record_costs_more(make, is_
     """All that is measured as dense rows over the cells of the domain: q (Σ M'M/γ²)⁺ q'."""
     plan = first_plan(make)
     if is_planned_anew:
-        plan = on_top_of_pilot(plan, best_for(plan, weights_of(plan)))
+        plan = on_top_of_pilot(plan, best_for(plan, weights_of(plan)), 64 * "0")
     tables = plan.part("tables")
     closure, pilot, rest = tables.closure, pilot_scales(tables).floats, rest_scales(tables).floats
     assert closure.trees
@@ -101,7 +101,7 @@ def test_a_pilot_measures_the_first_residuals_of_the_plan_by_its_matrices(make):
 def test_the_rest_is_the_best_of_all_that_have_measured_the_pilot(make, budget):
     first = first_plan(make, budget)
     best = best_for(first, weights_of(first))
-    made = on_top_of_pilot(first, best)
+    made = on_top_of_pilot(first, best, 64 * "0")
     tables, closure = made.part("tables"), best.closure
     assert rp.verify(made).holds
     assert first.rho * (1 - 1e-7) < made.rho <= first.rho
@@ -128,4 +128,4 @@ def test_a_rest_by_other_matrices_than_those_of_the_pilot_is_refused():
     workload = replace(tables.workload, weights=weights_of(first))
     searched = rp.plan(workload, loss=rp.SumOfVariances(), budget=tables.budget).part("tables")
     with pytest.raises(PlanError, match="must measure attributes at several levels as the first"):
-        on_top_of_pilot(first, searched)
+        on_top_of_pilot(first, searched, 64 * "0")

@@ -38,12 +38,13 @@ def best_for(first: Plan, weights, loss=None) -> TablePlan:
 
 
 FIRST = first_plan()
+PILOT = 64 * "0"  # SHA-256 of its figures
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_the_rest_is_the_best_of_all_that_have_measured_the_pilot(weights):
     best = best_for(FIRST, weights)
-    made = on_top_of_pilot(FIRST, best).part("tables")
+    made = on_top_of_pilot(FIRST, best, PILOT).part("tables")
     floor = 1000 / 999 / pilot_scales(FIRST.part("tables")).floats
     # In units in which precisions are near 1, as solvers want them.
     unit = 1 / best.sigma_squared.floats
@@ -65,7 +66,7 @@ def test_the_rest_is_the_best_of_all_that_have_measured_the_pilot(weights):
 def test_what_a_look_costs_is_what_shares_of_the_pilot_say(weights):
     """docs/mathematics-pilot.md: Σ a²/φ where the pilot has more than the best plan, and below."""
     best = best_for(FIRST, weights)
-    made = on_top_of_pilot(FIRST, best).part("tables")
+    made = on_top_of_pilot(FIRST, best, PILOT).part("tables")
     costs = best.closure.privacy_cost_factor
     own = costs / made.sigma_squared.floats
     wanted = costs / best.sigma_squared.floats
@@ -83,7 +84,7 @@ def test_what_a_look_costs_is_what_shares_of_the_pilot_say(weights):
 @pytest.mark.parametrize("weights", WEIGHTS[:2])
 def test_pilot_and_rest_cost_no_more_than_is_booked_exactly(budget, weights):
     first = first_plan(budget)
-    made = on_top_of_pilot(first, best_for(first, weights))
+    made = on_top_of_pilot(first, best_for(first, weights), PILOT)
     tables, verified = made.part("tables"), rp.verify(made)
     assert verified.holds, str(verified)
     assert made.record_rho <= first.record_rho <= made.record_rho * (1 + 1e-8)
@@ -96,18 +97,19 @@ def test_pilot_and_rest_cost_no_more_than_is_booked_exactly(budget, weights):
 
 def test_with_the_weights_of_the_first_plan_nothing_changes():
     first = first_plan(pilot="5%")
-    made = on_top_of_pilot(first, best_for(first, np.ones(len(TABLES)))).part("tables")
+    made = on_top_of_pilot(first, best_for(first, np.ones(len(TABLES))), PILOT).part("tables")
     assert np.allclose(made.mean_variances, first.part("tables").mean_variances, rtol=1e-9)
 
 
 def test_its_file_has_the_first_plan_beside_it(tmp_path):
-    made = on_top_of_pilot(FIRST, best_for(FIRST, WEIGHTS[0]))
+    made = on_top_of_pilot(FIRST, best_for(FIRST, WEIGHTS[0]), PILOT)
     made.save(tmp_path / "rest.json")
     (beside,) = tmp_path.glob("first-*.json")
     assert beside.read_text() == FIRST.text
     again = Plan.load(tmp_path / "rest.json")
     assert (again.sha256, again.booked_sha256) == (made.sha256, FIRST.sha256)
     assert again.part("tables").first.part("tables").then == rp.RestObjective()
+    assert again.part("tables").pilot_sha256 == PILOT
     first_plan(pilot="30%").save(beside)
     with pytest.raises(RpexploreError, match=r"beside it is of another plan"):
         Plan.load(tmp_path / "rest.json")
@@ -119,7 +121,7 @@ def test_its_file_has_the_first_plan_beside_it(tmp_path):
 def test_epsilon_follows_from_rho_alone():
     first = first_plan(STATED)
     assert first.noise is None
-    assert on_top_of_pilot(first, best_for(first, WEIGHTS[0])).noise is None
+    assert on_top_of_pilot(first, best_for(first, WEIGHTS[0]), PILOT).noise is None
     assert first.rho < rp.plan(TABLES, loss=rp.SumOfVariances(), budget=STATED).rho
     plan = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=STATED)
     with pytest.raises(PlanError, match="keeps an ε by its ρ alone"):
@@ -127,13 +129,13 @@ def test_epsilon_follows_from_rho_alone():
 
 
 def test_verify_finds_what_is_not_of_the_first_plan():
-    made = on_top_of_pilot(FIRST, best_for(FIRST, WEIGHTS[0])).within("a = 1")
+    made = on_top_of_pilot(FIRST, best_for(FIRST, WEIGHTS[0]), PILOT).within("a = 1")
     (check,) = [check for check in rp.verify(made).checks if not check.holds]
     assert "the condition on records is another one" in check.finding
 
 
 def test_a_rest_that_costs_more_or_adds_nothing_to_its_pilot_is_no_rest():
-    made = on_top_of_pilot(FIRST, best_for(FIRST, WEIGHTS[0])).part("tables")
+    made = on_top_of_pilot(FIRST, best_for(FIRST, WEIGHTS[0]), PILOT).part("tables")
     floats = made.sigma_squared.floats
     dearer = replace(
         made,
@@ -155,11 +157,16 @@ def test_the_rest_of_other_tables_or_by_another_loss_is_refused():
         rp.Workload.all_up_to(DOMAIN, 1), loss=rp.SumOfVariances(), budget=RECORDS
     ).part("tables")
     with pytest.raises(PlanError, match="must be planned for the tables of the first plan"):
-        on_top_of_pilot(FIRST, fewer)
+        on_top_of_pilot(FIRST, fewer, PILOT)
     with pytest.raises(PlanError, match="is planned for a sum of variances, and not for the"):
-        on_top_of_pilot(FIRST, best_for(FIRST, WEIGHTS[0], rp.MaxVariance()))
+        on_top_of_pilot(FIRST, best_for(FIRST, WEIGHTS[0], rp.MaxVariance()), PILOT)
     without = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=RECORDS, pilot="5%")
     with pytest.raises(PlanError, match="only behind a pilot whose plan states what for"):
-        on_top_of_pilot(without, best_for(FIRST, WEIGHTS[0]))
+        on_top_of_pilot(without, best_for(FIRST, WEIGHTS[0]), PILOT)
     with pytest.raises(PlanError, match="goes with a pilot; state its share"):
         first_plan(pilot=None)
+    made = on_top_of_pilot(FIRST, best_for(FIRST, WEIGHTS[0]), PILOT).part("tables")
+    with pytest.raises(PlanError, match="is planned for a sum of variances, and not for the"):
+        replace(made, loss=rp.MaxVariance())  # as a file may state it
+    with pytest.raises(PlanError, match="stated by the plan of a rest alone"):
+        replace(FIRST.part("tables"), pilot_sha256=PILOT)

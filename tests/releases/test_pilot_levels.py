@@ -11,6 +11,7 @@ from rpexplore.domain.public_tables import PublicTables
 from rpexplore.planning.planner import optimum
 from rpexplore.planning.rest import on_top_of_pilot
 from rpexplore.releases.finished_release import Release
+from rpexplore.releases.pilot import figures_sha256
 from rpexplore.releases.release import release
 from tests.releases.table_plan import draw_by, no_noise, runs
 from tests.releases.test_pilot_release import drawn, measured_in, pilot_of, unfinished
@@ -37,12 +38,12 @@ AGES = np.repeat(np.arange(20), COUNTS)
 SEXES = np.arange(len(AGES)) % 3 > 0
 
 
-def other_rest() -> rp.Plan:
+def other_rest(pilot: rp.Release) -> rp.Plan:
     tables, loss = FIRST.part("tables"), rp.SumOfVariances()
     workload = replace(tables.workload, weights=np.array([1.0, 9, 1, 4, 1]))
     strategies = tables.closure.strategies
     best = optimum(workload, loss=loss, budget=tables.budget, strategies=strategies)
-    return on_top_of_pilot(FIRST, best.at(tables.budget))
+    return on_top_of_pilot(FIRST, best.at(tables.budget), figures_sha256(pilot))
 
 
 @pytest.fixture
@@ -86,15 +87,15 @@ def test_without_noise_tables_are_the_counts(data, output, monkeypatch):
     assert pilot.table("age")["value"].tolist() == pytest.approx(COUNTS)
     of_odd = [COUNTS[:7].sum(), COUNTS[7:].sum()]
     assert pilot.table("age@odd")["value"].tolist() == pytest.approx(of_odd)
-    done = release(other_rest(), data, output).part("tables")
+    done = release(other_rest(pilot), data, output).part("tables")
     both = np.histogram2d(AGES, SEXES, bins=[20, 2])[0]
     assert done.table("age", "sex")["value"].tolist() == pytest.approx(both.ravel())
 
 
 def test_a_rest_that_is_killed_goes_on_and_draws_no_pilot_again(data, output, tmp_path):
-    release(FIRST, data, output, pilot_only=True)
+    pilot = release(FIRST, data, output, pilot_only=True)
     first = drawn(unfinished(output))
-    plan = other_rest()
+    plan = other_rest(pilot)
     plan.save(tmp_path / "rest.json")
     killed("rpexplore.releases.measurement_file.Draft.end", 1, tmp_path / "rest.json", data, output)
     release(plan, data, output)

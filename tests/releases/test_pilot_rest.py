@@ -1,7 +1,9 @@
 """Behind a pilot another plan, made of its figures: one booking, and nothing drawn by two plans."""
 
+import hashlib
 import json
 import shutil
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,13 +23,13 @@ from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.measurement_file import MeasuredFile
-from rpexplore.releases.pilot import plan_behind_pilot
+from rpexplore.releases.pilot import figures_sha256, plan_behind_pilot
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.residual_files import measurements_of
 from rpexplore.releases.table_release import TableSteps
 from rpexplore.results.pilot_tables import public_tables
 from tests.releases.table_plan import CSV, DOMAIN, QUERIES, draw_by, no_noise, runs
-from tests.releases.test_pilot_release import Drawn, drawn, measured_in, unfinished
+from tests.releases.test_pilot_release import Drawn, drawn, measured_in, pilot_of, unfinished
 from tests.releases.test_several_parts import keep_what_was_drawn
 from tests.statistical.linear_release import LinearRelease
 from tests.support.exact_counts import counts_of
@@ -60,11 +62,21 @@ def rest_of(first: Plan, weights) -> Plan:
     workload = replace(TABLES, weights=np.array(weights, dtype=float))
     budget = first.part("tables").budget
     best = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget).part("tables")
-    return on_top_of_pilot(first, best)
+    return on_top_of_pilot(first, best, 64 * "0")
 
 
 REST = rest_of(FIRST, [1, 9, 1, 1, 4, 1, 1])
 OTHER = rest_of(FIRST, [1, 1, 9, 1, 1, 1, 1])
+
+
+def behind(output: Path, rest: Plan) -> Plan:
+    """A plan of a rest as if it were made from the pilot of the run into `output`."""
+    return stating(rest, figures_sha256(Release.load(pilot_of(output))))
+
+
+def stating(rest: Plan, pilot_sha256: str) -> Plan:
+    tables, *others = rest.parts
+    return replace(rest, parts=(replace(tables, pilot_sha256=pilot_sha256), *others))
 
 
 def test_the_rest_is_measured_by_the_plan_that_is_made_of_the_pilot(data, output):
@@ -74,17 +86,20 @@ def test_the_rest_is_measured_by_the_plan_that_is_made_of_the_pilot(data, output
     done = release(plan, data, output)
     (run,) = runs(data)
     assert (run.state, run.plan_sha256) == ("finished", FIRST.sha256)
+    assert plan.part("tables").pilot_sha256 == run.pilot_sha256
     assert run.record_rho == FIRST.record_rho >= plan.record_rho
     again = Release.load(output)
     assert again.plan.sha256 == done.plan.sha256 == plan.sha256
     assert again.plan.booked_sha256 == FIRST.sha256
     own = measured_in(output / "pilot.parquet")
     assert own == first[: len(own)] == measured_in(pilot.folder / "residuals.parquet")
+    assert run.pilot_sha256 == hashlib.sha256(struct.pack(f"<{len(own)}q", *own)).hexdigest()
     tables = plan.part("tables")
     sex = again.part("tables").table("sex")
     assert np.allclose(sex["standard_error"], np.sqrt(tables.mean_variances[1]))
     said = (output / "README.md").read_text()
     assert f"by the pilot of the plan with the SHA-256 {FIRST.sha256[:12]}" in said
+    assert f"from the pilot's figures (SHA-256 {run.pilot_sha256[:12]}…)" in said
     for folder, meaning in ((output, PLANNED_ANEW), (pilot.folder, RELEASED)):
         part = Release.load(folder).part("tables")
         columns = Schema.of(part.cells(part.workload.tables.index(("sex",))).schema).columns
@@ -97,7 +112,7 @@ def test_the_rest_is_measured_by_the_plan_that_is_made_of_the_pilot(data, output
 def test_without_noise_tables_are_the_counts(data, output, monkeypatch):
     draw_by(monkeypatch, no_noise)
     release(FIRST, data, output, pilot_only=True)
-    done = release(REST, data, output).part("tables")
+    done = release(behind(output, REST), data, output).part("tables")
     assert done.table("sex")["value"].tolist() == pytest.approx([3, 2])
     assert done.answer("age", where={"age": [1, 1, 0]}).value == pytest.approx(4)
 
@@ -118,18 +133,19 @@ def test_a_rest_that_is_killed_goes_on_with_its_plan_alone(
     data, output, tmp_path, function, nth, is_begun
 ):
     release(FIRST, data, output, pilot_only=True)
+    rest, other = (behind(output, plan) for plan in (REST, OTHER))
     pilot = drawn(unfinished(output))[:6]
-    REST.save(tmp_path / "rest.json")
+    rest.save(tmp_path / "rest.json")
     killed(function, nth, tmp_path / "rest.json", data, output)
     if is_begun:
         with pytest.raises(ReleaseError, match="is being measured by another plan"):
-            release(OTHER, data, output)
+            release(other, data, output)
         with pytest.raises(ReleaseError, match="its rest is being measured by the plan"):
             release(FIRST, data, output, pilot_only=True)
-        assert plan_behind_pilot(output).sha256 == REST.sha256  # not written over
-        used = REST
+        assert plan_behind_pilot(output).sha256 == rest.sha256  # not written over
+        used = rest
     else:  # nothing of the rest is drawn: another plan may still be made
-        used = OTHER
+        used = other
     done = release(used, data, output)
     assert done.plan.sha256 == used.sha256
     assert measured_in(output / "pilot.parquet") == pilot
@@ -139,7 +155,6 @@ def test_a_rest_that_is_killed_goes_on_with_its_plan_alone(
 @pytest.mark.nightly
 def test_a_rest_killed_at_any_line_keeps_what_it_had_drawn(data, tmp_path, monkeypatch):
     plan, came = tmp_path / "rest.json", set()
-    REST.save(plan)
     keep_what_was_drawn(monkeypatch)
 
     def fresh(name: str) -> tuple[Path, Path]:
@@ -147,6 +162,7 @@ def test_a_rest_killed_at_any_line_keeps_what_it_had_drawn(data, tmp_path, monke
         folder.mkdir()
         path, output = Path(shutil.copy(data, folder)), folder / "release"
         release(FIRST, path, output, pilot_only=True)
+        behind(output, REST).save(plan)
         return path, output
 
     n_lines = lines_of(plan, *fresh("whole"))
@@ -164,31 +180,32 @@ def test_a_rest_killed_at_any_line_keeps_what_it_had_drawn(data, tmp_path, monke
             came.add("begun" if is_begun else "not begun")
             if is_begun:
                 with pytest.raises(ReleaseError):
-                    release(OTHER, path, output)
+                    release(behind(output, OTHER), path, output)
         if (run / "drawn.json").exists():
             came.add("drawn")
             kept = drawn(unfinished(output))
             resume(output)
         elif not output.exists():
-            release(REST, path, output)
+            release(Plan.load(plan), path, output)
         assert drawn(output)[: len(kept)] == kept
         assert measured_in(output / "pilot.parquet") == pilot
         assert [(run.state, run.record_rho) for run in runs(path)] == [
             ("finished", FIRST.record_rho)
         ]
-        assert Release.load(output).plan.sha256 == REST.sha256
+        assert Release.load(output).plan.sha256 == Plan.load(plan).sha256
     assert came == {"begun", "not begun", "drawn"}
 
 
 def test_a_run_that_has_drawn_all_is_finished_without_records(data, output, tmp_path):
     release(FIRST, data, output, pilot_only=True)
-    REST.save(tmp_path / "rest.json")
+    rest = behind(output, REST)
+    rest.save(tmp_path / "rest.json")
     killed(
         "rpexplore.releases.release_steps.PlanSteps.write", 1, tmp_path / "rest.json", data, output
     )
     before = drawn(unfinished(output))
     data.unlink()
-    assert resume(output).plan.sha256 == REST.sha256
+    assert resume(output).plan.sha256 == rest.sha256
     n = len(measured_in(output / "pilot.parquet"))
     assert measured_in(output / "residuals.parquet")[:3] == before[n : n + 3]
 
@@ -219,9 +236,8 @@ def test_the_approvals_are_of_the_first_plan_and_stay_with_the_release(data, out
         release(FIRST, data, output, pilot_only=True)
     release(FIRST, data, output, pilot_only=True, approvals=[of_first])
     with pytest.raises(ApprovalError, match="booked already, with the approvals of alice"):
-        release(REST, data, output, approvals=[of_rest])
-    release(REST, data, output)
-    assert Release.load(output).plan.sha256 == REST.sha256
+        release(behind(output, REST), data, output, approvals=[of_rest])
+    release(behind(output, REST), data, output)
     assert "alice@x" in (output / "README.md").read_text()
     (again,) = load_approvals(sorted((output / "approvals").iterdir()))
     assert again.plan_sha256 == FIRST.sha256
@@ -229,7 +245,7 @@ def test_the_approvals_are_of_the_first_plan_and_stay_with_the_release(data, out
 
 def test_the_ledger_knows_of_which_records_a_release_is(data, output, tmp_path):
     release(FIRST, data, output, pilot_only=True)
-    done = release(REST, data, output)
+    done = release(behind(output, REST), data, output)
     other = tmp_path / "data" / "others.csv"
     other.write_text(CSV + "f,1,k,x\n")
     ledger = Ledger.beside(data).path
@@ -244,7 +260,7 @@ def test_the_ledger_knows_of_which_records_a_release_is(data, output, tmp_path):
 
 def test_pilot_and_whole_release_are_not_combined(data, output):
     pilot = release(FIRST, data, output, pilot_only=True)
-    done = release(REST, data, output)
+    done = release(behind(output, REST), data, output)
     with pytest.raises(ReleaseError, match="counting them twice"):
         rp.combine(pilot.part("tables"), done.part("tables"))
 
@@ -273,7 +289,11 @@ def planned_from(pilot: np.ndarray):
     }
     variances = dict(zip(residuals, pilot_scales(first).floats.tolist(), strict=True))
     figures = MeasuredResiduals(residuals, variances, first.domain.sizes, {})
-    return rp.plan_of_rest(SMALL, public_tables(figures, first.domain, "pilot")).part("tables")
+    public_ones = [
+        replace(table, pilot_sha256=64 * "0")
+        for table in public_tables(figures, first.domain, "pilot")
+    ]
+    return rp.plan_of_rest(SMALL, public_ones).part("tables")
 
 
 @pytest.fixture(scope="module")
