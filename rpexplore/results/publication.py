@@ -137,11 +137,14 @@ class Publication:
         cv = f"total {cv}" if self.sampling is not None else cv
         return f"{count} count above 0 and {cv} at most {rounded(100 * self.cv_limit, 3)} %"
 
-    def describe(self, n_publishable: int, n_cells: int) -> str:
-        """How many cells are publishable, and what is done with the others."""
+    def describe(self, n_publishable: int, n_cells: int, of: str = "") -> str:
+        """How many cells are publishable, and what is done with the others.
+
+        of: what the cells are of, such as "single values", where the same table has others
+        """
         are = "is" if n_publishable == 1 else "are"
         text = (
-            f"{n_publishable:,} of {plural(n_cells, 'cell')} {are} publishable "
+            f"{n_publishable:,} of {plural(n_cells, 'cell')}{of and f' of {of}'} {are} publishable "
             f"({describe_share(n_publishable / n_cells)})"
         )
         if n_publishable < n_cells and self.leave_empty:

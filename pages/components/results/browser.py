@@ -28,6 +28,7 @@ from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.adaptive_release import BOUND_MEANING
 from rpexplore.releases.items import Answer
 from rpexplore.releases.query_release import OwnCounts
+from rpexplore.results.formats.crosstab import SINGLE_VALUES, levels_of
 from rpexplore.results.measurement_source import sources_of, spent
 from rpexplore.results.publication import (
     CV_MEANING,
@@ -159,7 +160,9 @@ def _say_what_is_publishable(
     if not has_errors(frame):
         st.markdown("**Which cells are publishable is not known.**", help=meaning_of_cv)
         return
-    share = publication.describe(int(publishable.sum()), publishable.size)
+    is_at_several = any(len(levels_of(results, name)) > 1 for name in attributes)
+    of = SINGLE_VALUES if is_at_several else ""
+    share = publication.describe(int(publishable.sum()), publishable.size, of)
     st.markdown(f"**{share}**", help=f"{publication.rule(smooth=smooth)}. {meaning_of_cv}")
 
 
