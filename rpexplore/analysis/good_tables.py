@@ -1,5 +1,6 @@
 """Which tables are good enough, at a glance: a square or a bar for each, by its forecast."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from rpexplore.workload.workload import Workload
 
 MOST_ATTRIBUTES = 24  # of a matrix that is still to be read
 MOST_ROWS = 24  # of a list
+_ROUNDING = 1e-9  # of per cent: 100 · 0.29 is less than 29
 _LEAST_FILLED = 0.3  # of the squares of a matrix; a list shows fewer tables better
 GOOD, OPEN, HALF, POOR, PLAIN = "good", "open", "half", "poor", "plain"
 _IN_WORDS = {
@@ -138,9 +140,9 @@ def marks(plan: TablePlan, forecast: Forecast | None, places: Iterable[int]) -> 
         full = people.text(describe_share)
         judged = "" if meets == "no rule" else f"; {_IN_WORDS[kind]}"
         says = f"{names[place]}: {full} of {forecast.whom} in good cells{judged}"
-        # "100" and "0" only where they are exact.
+        # Whole per cent that are reached: "90" beside a limit of 90 % that is missed would mislead.
         share = people.median
-        number = f"{100 * share:.0f}" if share in (0, 1) else f"{min(round(100 * share), 99)}"
+        number = f"{math.floor(100 * share + _ROUNDING)}"
         number = "<1" if number == "0" and share else number
         found[place] = Mark(place, names[place], number, full, says, kind, share)
     return found
