@@ -56,21 +56,15 @@ FromRelease = Annotated[
 ]
 
 
-def smooth_for(
-    is_wanted: bool,
-    first_release: Path | None,
-    domain: "Domain",
+def refuse_beside_smooth(
+    option: str,
+    has_expected: bool,
     minimum_budget: "MinimumBudgetFor | None",
-    budget: "Budget",
-    expected: "tuple[ExpectedCounts, float] | None",
     loss: str | None,
     weighting: str | None,
-) -> "SmoothWeights | None":
-    """The weights, if they are wanted; other options that do not go with them are refused."""
-    if not is_wanted and first_release is None:
-        return None
-    option = "--smooth-weights" if first_release is None else "--from-release"
-    if first_release is None and expected is None:
+) -> None:
+    """Raise `WorkloadError` for options that do not go with --smooth-weights or --from-release."""
+    if option == "--smooth-weights" and not has_expected:
         raise WorkloadError(
             "--smooth-weights goes with --expected-count N or --expected FILE; give one of them."
         )
@@ -84,6 +78,15 @@ def smooth_for(
             f"{option} is made for the average error with equal weight per table; leave "
             "--loss and --weighting out."
         )
+
+
+def smooth_for(
+    first_release: Path | None,
+    domain: "Domain",
+    budget: "Budget",
+    expected: "tuple[ExpectedCounts, float] | None",
+) -> "SmoothWeights":
+    """The weights, by a first release, or by pairs for the expected counts."""
     if first_release is None:
         from rpexplore.scenarios.workload_changes import smooth_weights_for
 
@@ -356,9 +359,10 @@ def plan(
             "--require": require, "--minimum-budget": minimum_budget, "--most-people": most_people,
         }  # fmt: skip
         refuse_beside_adaptive("--adaptive" if adaptive else "--allow-adaptive", wanted, others)
-    smooth = smooth_for(
-        smooth_weights, from_release, domain, minimum_budget, budget, wanted, loss, weighting
-    )
+    is_smooth = smooth_weights or from_release is not None
+    if is_smooth:
+        option = "--smooth-weights" if from_release is None else "--from-release"
+        refuse_beside_smooth(option, wanted is not None, minimum_budget, loss, weighting)
 
     def listed(smooth: "SmoothWeights | None") -> "PartsAsked":
         return plan_inputs.PartsAsked.from_options(
@@ -380,19 +384,44 @@ def plan(
             basis=basis or [],
         )
 
-    chosen = None
+    search: dict[str, Any] = {
+        "uniform_reference": uniform_reference,
+        "uniform_levels": uniform_levels,
+        "tolerance": tolerance,
+        "counts_objective": counts_objective or "largest",
+    }
+    smooth = chosen = None
+    if is_smooth:
+        smooth = smooth_for(from_release, domain, budget, wanted)
     with progress("Listing what is asked for"):
         asked = listed(smooth)
-    if smooth is not None and from_release is None and asked.tables is not None:
-        from rpexplore.results.smooth_choice import choose_smooth_weights
+        shares = plan_inputs.shares_from_options(share or [])
+    if smooth is not None and asked.tables is not None:
+        # Beside other parts tables have a share of the budget: that of the plan by these weights.
+        objective = plan_inputs.loss_from_options(
+            loss, weighting, relative_to, in_areas=asked.areas is not None
+        )
+        with progress(f"Planning {asked.contents}") as on_progress:
+            by_whole = made_for(
+                asked.request(budget, objective, shares, **search), on_progress=on_progress
+            )
+        of_tables = by_whole.part("tables").budget
+        if from_release is not None:
+            from rpexplore.scenarios.workload_changes import at_budget
 
-        assert wanted is not None
-        with progress("Simulating weights") as on_progress:
-            chosen = choose_smooth_weights(asked.tables, budget, wanted[0], on_progress=on_progress)
-        adaptive = allow_adaptive and chosen.prefers_adaptive
-        smooth = None if adaptive else chosen.weights
+            smooth = at_budget(smooth, of_tables)
+        else:
+            from rpexplore.results.smooth_choice import choose_smooth_weights
+
+            assert wanted is not None
+            with progress("Simulating weights") as on_progress:
+                chosen = choose_smooth_weights(
+                    asked.tables, of_tables, wanted[0], on_progress=on_progress
+                )
+            adaptive = allow_adaptive and chosen.prefers_adaptive
+            smooth = None if adaptive else chosen.weights
     with progress("Listing what is asked for"):
-        if chosen is not None:
+        if is_smooth:
             asked = listed(smooth)
         asked = records_weighted.of(asked)
         if areas is not None and asked.areas is None:
@@ -417,7 +446,6 @@ def plan(
                 "--compare sets shares of the budget by level beside the tables in areas, where "
                 "all areas of a level have the same tables; leave it or --lists out."
             )
-        shares = plan_inputs.shares_from_options(share or [])
     rules, ruled = (), None
     if require:
         with progress("Drawing populations") as on_progress:
@@ -450,12 +478,6 @@ def plan(
             )  # fmt: skip
             asked = replace(asked, tables=weighed.workload)
     with progress(f"Planning {asked.contents}") as on_progress:
-        search: dict[str, Any] = {
-            "uniform_reference": uniform_reference,
-            "uniform_levels": uniform_levels,
-            "tolerance": tolerance,
-            "counts_objective": counts_objective or "largest",
-        }
         reason = None
         if minimum_budget is None:
             objective = plan_inputs.loss_from_options(

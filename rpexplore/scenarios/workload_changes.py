@@ -330,8 +330,13 @@ def weights_are_outdated(scenario: Scenario) -> bool:
 
 def smooth_weights_for(budget: Budget, expected: ExpectedCounts) -> SmoothWeights:
     """The weights for smooth tables at a budget and an expected number of records."""
+    return at_budget(SmoothWeights(1.0, expected.total), budget)
+
+
+def at_budget(weights: SmoothWeights, budget: Budget) -> SmoothWeights:
+    """The same weights at a budget, such as the share that tables have beside other parts."""
     # Noise is that of the budget for a record, whoever it belongs to.
-    return SmoothWeights(float(budget.record_privacy_cost) / 2, expected.total)
+    return replace(weights, rho=float(budget.record_privacy_cost) / 2)
 
 
 def describe_added(before: Workload, after: Workload) -> str:

@@ -3,6 +3,7 @@
 import json
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.results.second_plan import weights_from_release
 from rpexplore.results.smooth_choice import SHARES, choose_smooth_weights
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
+from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
 from tests.cli.program import BUDGET
 
@@ -381,6 +383,27 @@ def test_weights_for_smooth_tables_are_those_of_budget_and_expected_counts(run):
     plan = (*plan, *expected)
     assert "leave --loss and --weighting out" in run.refused(*plan, *rho, "--weighting", "cells")
     assert "has yet to find" in run.refused(*plan, "--minimum-budget", "targets")
+
+
+@pytest.mark.parametrize("shares", [("--share", "tables=1/4", "--share", "counts=3/4"), ()])
+def test_smooth_weights_beside_own_counts_are_those_of_the_share_of_tables(shares, run):
+    """As on the page: with other noise other weights are the best."""
+    asked = ("--up-to", "2", "--count", "old: age = 'old' @ 9", "--rho", "0.4", *shares)
+    smooth = ("--smooth-weights", "--expected-count", "900")
+    run.done("plan", "codebook.csv", *asked, *smooth, "--out", "plan.json")
+    plan = rp.Plan.load("plan.json")
+    budget, workload, counts = plan.budget, plan.part("tables").workload, plan.part("counts")
+    by_whole = replace(workload, weights=SmoothWeights(0.4, 900).weights(workload))
+    request = rp.Request(
+        tables=by_whole,
+        counts=counts.queries,
+        budget=budget,
+        shares=dict(plan.shares) if shares else None,
+    )
+    of_tables = rp.plan(request).part("tables").budget
+    assert of_tables.rho == Fraction(1, 10) if shares else of_tables.rho < Fraction(4, 10)
+    wanted = SmoothWeights(float(of_tables.rho), 900).weights(workload)
+    assert workload.weights.tolist() == wanted.tolist()
 
 
 @pytest.mark.nightly

@@ -17,7 +17,9 @@ from rpexplore.results.second_plan import weights_from_release
 from rpexplore.results.smooth_choice import choose_smooth_weights
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import TableSetting
+from rpexplore.scenarios.workload_changes import for_smooth_tables
 from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.query_definitions import StatedQueries
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.targets import Target
 from tests.pages.conftest import plain
@@ -483,6 +485,21 @@ def test_weights_for_tables_of_three_are_the_simulated_mixture(app, small, monke
     assert plain([described]) in plain(session.texts("markdown"))
     session.button(key="apply smooth weights").click().run()
     assert session.scenario.request.smooth_weights == choice.weights
+
+
+@pytest.mark.nightly
+def test_weights_for_smooth_tables_beside_own_counts_are_those_of_the_share_of_tables(app, small):
+    """By the rule of the command line, in `tests/cli/test_plan.py`."""
+    women = rp.QueryList(rp.Domain.from_sizes({"sex": 2}), [[0, 1]], ("women",), [5])
+    expected = rp.ExpectedCounts.of_total(5_000)
+    asked = small.replaced(query_list=StatedQueries.of(women), expected=expected)
+    by_whole = for_smooth_tables(asked)
+    session = weights(app("workload", asked))
+    session.button_of("Weights for smooth tables").click().run()
+    session.button(key="apply smooth weights").click().run()
+    share = by_whole.plan().part("tables").budget
+    assert share.rho < asked.budget.rho
+    assert session.scenario.request.smooth_weights == SmoothWeights(float(share.rho), 5_000)
 
 
 @pytest.mark.nightly

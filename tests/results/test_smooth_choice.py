@@ -89,12 +89,31 @@ def test_a_population_without_any_error_does_not_decide(monkeypatch):
 
 @pytest.mark.parametrize(("half", "chosen"), [(0.102, 0.5), (0.104, 1.0)])
 def test_weights_by_pairs_alone_are_taken_if_they_are_clearly_better(half, chosen, monkeypatch):
-    errors = iter([0.1, half, *[0.3] * (len(SHARES) - 2)] * 2)
+    errors = iter([0.1, *[half] * (len(SHARES) - 1)] * 2)
     monkeypatch.setattr(smooth_choice, "_adaptive", lambda *_: None)
     monkeypatch.setattr(smooth_choice, "_smooth", lambda *_: None)
     monkeypatch.setattr(smooth_choice, "_error", lambda *_: next(errors))
     choice = choose_smooth_weights(rp.Workload.all_up_to(DOMAIN, 3), BUDGET, EXPECTED)
     assert choice.share == chosen
+
+
+def test_an_error_that_is_small_by_chance_does_not_decide(monkeypatch):
+    """Simulated errors of hospital stays, ε = 1: the mean of six draws has 0.0667 for θ = 0.25."""
+    without_joint = [0.0409, 0.0413, 0.0417, 0.0435, 0.0453]
+    errors = iter([*without_joint, 0.0824, 0.0689, 0.0649, 0.0683, 0.0689])
+    monkeypatch.setattr(smooth_choice, "_adaptive", lambda *_: None)
+    monkeypatch.setattr(smooth_choice, "_smooth", lambda *_: None)
+    monkeypatch.setattr(smooth_choice, "_error", lambda *_: next(errors))
+    choice = choose_smooth_weights(rp.Workload.all_up_to(DOMAIN, 3), BUDGET, EXPECTED)
+    assert choice.share == 0.5
+    assert choice.frame is not None
+    assert choice.frame[POPULATIONS[1]].to_list()[2] == pytest.approx(0.0667, rel=0.01)
+
+
+def test_errors_that_follow_a_parabola_stay():
+    odds = np.log([0.5 / 0.5, 0.25 / 0.75, 0.1 / 0.9, 0.03 / 0.97])
+    errors = np.exp(np.column_stack([-3 + 0.02 * odds + 0.01 * odds**2, -2 - 0.05 * odds]))
+    np.testing.assert_allclose(smooth_choice._evened_out(errors), errors, rtol=1e-9)
 
 
 def test_a_part_of_the_attributes_is_simulated_with_the_noise_of_all(monkeypatch):

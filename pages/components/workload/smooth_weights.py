@@ -15,13 +15,16 @@ from rpexplore.analysis.shared_tables import Contender
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import SAME_NOISE
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.privacy.budget import Budget
 from rpexplore.results.rehearsal import describe_smooth_change
 from rpexplore.results.second_plan import weights_from_release
 from rpexplore.results.smooth_choice import choose_smooth_weights
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import (
+    at_budget,
     describe_added,
     for_smooth_tables,
+    smooth_weights,
     weights_are_outdated,
 )
 from rpexplore.serving.sessions import plans_only
@@ -32,6 +35,7 @@ OPEN = "smooth weights are shown"
 REHEARSED = "smooth weights that are rehearsed"
 EXPECTED, RELEASED = "Expected counts", "A first release"
 TITLE = "Weights for smooth tables"
+BY_WHOLE = "Weights for smooth tables at the whole budget"  # of the plan that says the share
 
 
 def smooth_weights_input(planned: TablePlan | None) -> None:
@@ -107,7 +111,9 @@ def _weights() -> SmoothWeights | None:
             expected_total_input()
             return None
         scenario = current()
-        budget = part_budget("tables")
+        budget = _budget_of_tables(smooth_weights(scenario))
+        if budget is None:
+            return None
         choice = worked_out(choose_smooth_weights, scenario.workload, budget, scenario.expected)
         if choice is None:
             return None
@@ -130,9 +136,23 @@ def _weights() -> SmoothWeights | None:
     )
     if folder is None:
         return None
-    budget = part_budget("tables")
-    by = folder, finished_at(folder), current().domain, budget
-    return worked_out(weights_from_release, folder, current().domain, budget, by=by)
+    whole = current().budget
+    by = folder, finished_at(folder), current().domain, whole
+    weights = worked_out(weights_from_release, folder, current().domain, whole, by=by)
+    budget = None if weights is None else _budget_of_tables(weights)
+    return None if weights is None or budget is None else at_budget(weights, budget)
+
+
+def _budget_of_tables(weights: SmoothWeights) -> Budget | None:
+    """That of the tables, beside other parts their share in the plan by these weights.
+
+    weights: those for the whole budget. None, which the page explains, while there is no such plan.
+    """
+    if len(current().kinds) < 2:
+        return part_budget("tables")
+    by_whole = attempt(lambda: for_smooth_tables(current(), weights).replaced(name=BY_WHOLE))
+    planned = None if by_whole is None else plan(by_whole)
+    return None if planned is None else planned.budget
 
 
 def _effect(planned: TablePlan | None, proposed: Scenario) -> TablePlan | None:
