@@ -122,8 +122,11 @@ def _named_values(attribute: Attribute, text: str) -> list[Sequence[int]]:
     indices = _indices(attribute, text.strip())
     if indices is not None:
         return [indices]
+    parts = text.split(",")
+    if (joined_parts := _with_commas(attribute, parts)) is not None:
+        return [joined_parts]
     named: list[Sequence[int]] = []
-    for part in text.split(","):
+    for part in parts:
         indices = _indices(attribute, part.strip())
         if indices is None and (of_values := _groups_of_values(attribute, text)):
             return [of_values]
@@ -140,6 +143,40 @@ def _named_values(attribute: Attribute, text: str) -> list[Sequence[int]]:
             )
         named.append(indices)
     return named
+
+
+@lru_cache(maxsize=64)
+def _most_commas(attribute: Attribute) -> int:
+    """The most that a name of a value or a group has."""
+    return max((name.count(",") for name in values_by_name(attribute)), default=0)
+
+
+def _with_commas(attribute: Attribute, parts: Sequence[str]) -> list[int] | None:
+    """The values that parts between commas name where names have commas of their own: "a,b,s".
+
+    None where they name none. Raises `DomainError` where they can be read as different values.
+    """
+    most = _most_commas(attribute)
+    if not most:
+        return None
+    # Of the first parts, up to each, the sets of values that they can be read as; two will do.
+    readings: list[set[frozenset[int]]] = [{frozenset()}]
+    for stop in range(1, len(parts) + 1):
+        found: set[frozenset[int]] = set()
+        for start in range(max(stop - 1 - most, 0), stop):
+            indices = _indices(attribute, ",".join(parts[start:stop]).strip())
+            if indices is not None:
+                found |= {before | set(indices) for before in readings[start]}
+        readings.append(set(sorted(found, key=sorted)[:2]))
+    if len(readings[-1]) > 1:
+        labels = attribute.labels()
+        named = [shown_few([labels[index] for index in sorted(own)]) for own in readings[-1]]
+        raise DomainError(
+            f"{shown(','.join(parts))!r} can be read as different values of attribute "
+            f"{attribute.name!r}, because names have commas: {', or '.join(sorted(named))}; name "
+            "them one by one, in Python as a list."
+        )
+    return next((sorted(reading) for reading in readings[-1]), None)
 
 
 def _groups_of_values(attribute: Attribute, text: str) -> list[int]:

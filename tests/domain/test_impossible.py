@@ -71,7 +71,6 @@ def test_they_are_kept_in_every_file_that_holds_a_codebook():
         ([{"sex": "f"}], "combination 1 of the codebook: There is no attribute 'sex'"),
         ([{"age": "0..140"}], "must be named by one of them or a range .* got '0..140'"),
         ([{"age": None}], "'age' must be a text or a list of texts, got null"),
-        ([{"status": ["a,b", "s"]}], "have commas of their own; state a combination for each"),
     ],
 )
 def test_what_the_domain_does_not_allow_is_refused(stated, message):

@@ -50,6 +50,8 @@ PLACE = rp.Attribute(
         (PLACE, "1..3", (0, 1, 2)),
         (PLACE, "Ash..Coast", (0, 1, 2)),
         (PLACE, "a,b", (3,)),
+        (PLACE, "1,a,b,2..3", (0, 1, 3)),
+        (PLACE, "A, B,Ash", (0, 3)),
         (PLACE, "x..y", (4,)),
         (PLACE, "2..3..x..y", (1, 2, 3, 4)),
         (PLACE, "North", (0, 1)),
@@ -87,6 +89,19 @@ def test_what_names_no_value_is_refused(attribute, text):
         selected_values(attribute, text)
     assert repr(attribute.name) in str(caught.value)
     assert repr(text) in str(caught.value)
+
+
+def test_names_with_commas_that_can_be_read_as_different_values_are_refused():
+    attribute = rp.Attribute("race", rp.Categories(("w", "b", "w,b", "o")))
+    assert selected_values(attribute, "w,b") == (2,)  # a name of a value goes first
+    assert selected_values(attribute, "o,w") == (0, 3)
+    assert coefficients(attribute, ["w,b", "o"]) == [0, 0, 1, 1]
+    with pytest.raises(
+        DomainError, match=r"'w,b,o' can be read as .*: 'w', 'b', 'o', or 'w,b', 'o'"
+    ):
+        selected_values(attribute, "w,b,o")
+    with pytest.raises(DomainError, match="have commas of their own; state a combination for each"):
+        rp.Domain((attribute,), [{"race": ["w,b", "o"]}])
 
 
 def test_a_name_that_two_groups_have_names_neither():

@@ -115,3 +115,20 @@ def test_what_is_named_at_several_levels_must_meet_all_of_them(tmp_path):
     assert asked.answer("age@adult=4+ job=a").value == pytest.approx(300, abs=5)
     with pytest.raises(WorkloadError, match="The query on 'age' must be 10 finite numbers"):
         asked.answer({"age": 7})
+
+
+def test_a_mean_is_answered_where_groups_of_a_level_are_named(tmp_path):
+    pay = rp.Attribute("pay", rp.Amounts(0, 100))
+    domain = rp.Domain((*DOMAIN.attributes, pay))
+    plan = plan_tables(
+        rp.Workload.of(domain, [("age@adult", "pay"), ("age", "sex", "pay")]),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho="1000000"),
+    )
+    ages = np.tile(np.arange(10), 50)
+    records = pd.DataFrame({"age": ages, "sex": ["m"] * 250 + ["f"] * 250, "pay": 10 * ages})
+    records.to_csv(tmp_path / "records.csv", index=False)
+    asked = rp.Questions(rp.release(plan, tmp_path / "records.csv", tmp_path / "out"))
+    # Of a table with the level, and of one with the values alone.
+    assert asked.answer("pay=mean age@adult=0-3").value == pytest.approx(15, abs=0.1)
+    assert asked.answer("pay=mean age@pairs=4-5 sex=f").value == pytest.approx(45, abs=0.1)

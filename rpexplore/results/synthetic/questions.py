@@ -152,14 +152,14 @@ class Questions:
         """
         if isinstance(where, str):
             where = question_from_text(self.domain, where)
+        mean = mean_asked(self.domain, where)
+        if mean is not None:
+            where = with_sum(where, mean)  # a model has none: an error below says so
         by_values = self._by_values(where)
         if by_values != where and not self.is_held(where):
             where = by_values
-        mean = mean_asked(self.domain, where)
-        if self.is_held(where if mean is None else with_sum(where, mean)):
-            return self._tables.answer(where=where)
-        if mean is not None:
-            where = with_sum(where, mean)  # a model has none: the error below says so
+        if self.is_held(where):
+            return self._tables.answer(where=where if mean is None else {**where, mean: "mean"})
         # The model is of the levels that tables have.
         at_levels: dict[str, Any] = {}
         level_of: dict[str, int] = {}
