@@ -38,7 +38,6 @@ _STEPS_A_VALUE = 16  # of 2^−b for an even share: far finer than what is lost 
 _TURNS = 2  # rotated matrices that are rounded as well, where there are few bits
 
 
-@one_thread(with_scipy=True)
 def with_residual_strategies(
     workload: Workload, closure: Closure, table_weights: np.ndarray
 ) -> Closure:
@@ -51,7 +50,8 @@ def with_residual_strategies(
     search = _Search.of(workload, closure, table_weights)
     if search is None:
         return closure
-    found = closure.with_strategies(workload, {**closure.strategies, **search.strategies()})
+    with one_thread(with_scipy=True):
+        found = closure.with_strategies(workload, {**closure.strategies, **search.strategies()})
 
     def value(closure: Closure) -> float:
         weights = closure.residual_weights(table_weights)
