@@ -127,6 +127,9 @@ def attribute_facts(domain: "Domain", layout: "RecordLayout | None" = None) -> l
             "label": attribute.label,
             "kind": _KINDS[type(attribute.values).__name__],
             "values": attribute.size,
+            "levels": [
+                {"name": level.name, "groups": len(level.labels)} for level in attribute.all_levels
+            ],
             "first_values": [attribute.values.description]
             if isinstance(attribute.values, Amounts)
             else attribute.labels(_FIRST_VALUES),
@@ -143,7 +146,11 @@ def attribute_table(domain: "Domain", layout: "RecordLayout | None" = None) -> s
         more = ["…"] if fact["values"] > _FIRST_VALUES else []
         fact["first values"] = ", ".join([*fact["first_values"], *more])
         fact["values"] = f"{fact['values']:,}"
+        levels = [f"{level['name']} ({level['groups']:,})" for level in fact["levels"]]
+        fact["levels"] = ", ".join(levels)
     names = ["name", "label", "kind", "values", "first values"]
+    if any(fact["levels"] for fact in facts):
+        names.insert(4, "levels")
     if layout is not None:
         names.insert(1, "positions")
     columns = {name: [fact.get(name, "") for fact in facts] for name in names}

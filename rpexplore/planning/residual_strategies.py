@@ -38,7 +38,6 @@ _STEPS_A_VALUE = 16  # of 2^−b for an even share: far finer than what is lost 
 _TURNS = 2  # rotated matrices that are rounded as well, where there are few bits
 
 
-@one_thread(with_scipy=True)
 def with_residual_strategies(
     workload: Workload, closure: Closure, table_weights: np.ndarray
 ) -> Closure:
@@ -51,7 +50,8 @@ def with_residual_strategies(
     search = _Search.of(workload, closure, table_weights)
     if search is None:
         return closure
-    found = closure.with_strategies(workload, {**closure.strategies, **search.strategies()})
+    with one_thread(with_scipy=True):
+        found = closure.with_strategies(workload, {**closure.strategies, **search.strategies()})
 
     def value(closure: Closure) -> float:
         weights = closure.residual_weights(table_weights)
@@ -263,29 +263,31 @@ def _with_changes(rows: np.ndarray, z: np.ndarray, most: int) -> np.ndarray | No
     off = (nearest @ z).astype(np.int64)
     beyond = int(np.max(np.abs(off)) + most * np.max(np.abs(z)))
     changes = np.arange(-most, most + 1)
-    squares = (nearest - rows)[:, :, None] + changes
-    squares = squares**2
-    least = np.full((len(rows), 2 * beyond + 1), np.inf)
-    least[np.arange(len(rows)), off + beyond] = 0.0
-    chosen = np.zeros((len(z), *least.shape), dtype=np.int8 if most < 128 else np.int64)
+    squares = ((nearest - rows)[:, :, None] + changes) ** 2
+    each, width = np.arange(len(rows)), 2 * beyond + 1
+    # By number of entries gone through, row and place. Which change led to a place is not noted:
+    # it is worked out again on the way back, for one place a row.
+    least = np.empty((len(z) + 1, len(rows), width))
+    least[0] = np.inf
+    least[0, each, off + beyond] = 0.0
+    through = np.empty((len(rows), width))
     for entry, step in enumerate(z.tolist()):
-        after = np.full_like(least, np.inf)
-        for number, change in enumerate(changes.tolist()):
-            shift = change * step  # from place s to s + shift
-            to = slice(max(shift, 0), min(shift, 0) + least.shape[1])
-            start = slice(max(-shift, 0), min(-shift, 0) + least.shape[1])
-            if to.stop <= to.start:
-                continue
-            through = least[:, start] + squares[:, entry, number, None]
-            is_less = through < after[:, to]
-            after[:, to][is_less] = through[is_less]
-            chosen[entry][:, to][is_less] = change
-        least = after
-    if not np.all(np.isfinite(least[:, beyond])):
+        np.add(least[entry], squares[:, entry, most, None], out=least[entry + 1])
+        for number in np.flatnonzero(changes).tolist():
+            shift = int(changes[number]) * step  # from place s to s + shift
+            after = least[entry + 1, :, max(shift, 0) : min(shift, 0) + width]
+            before = least[entry, :, max(-shift, 0) : min(-shift, 0) + width]
+            sums = through[:, : before.shape[1]]
+            np.add(before, squares[:, entry, number, None], out=sums)
+            np.minimum(after, sums, out=after)
+    if not np.all(np.isfinite(least[-1, :, beyond])):
         return None
     found, place = nearest.astype(np.int64), np.full(len(rows), beyond)
     for entry in reversed(range(len(z))):
-        change = chosen[entry][np.arange(len(rows)), place].astype(np.int64)
-        found[:, entry] += change
-        place -= change * int(z[entry])
+        places = place[:, None] - changes * int(z[entry])
+        is_there = (places >= 0) & (places < width)
+        known = least[entry, each[:, None], np.where(is_there, places, 0)]
+        number = np.argmin(np.where(is_there, known + squares[:, entry], np.inf), axis=1)
+        found[:, entry] += changes[number]
+        place = places[each, number]
     return found

@@ -130,18 +130,25 @@ def mean_of(estimate: MarginalEstimate, where: Where, name: str) -> MeanAnswer:
 
 
 def unit_of_query(domain: Domain, where: Where, record_noun: str) -> str:
-    """What the answer to a query is a number of: "EUR, sum of income", or the records."""
-    mean = mean_asked(domain, where)
+    """What the answer to a query is a number of: "EUR, sum of income", or the records.
+
+    Where the domain has survey weights, amounts are said to be weighted or unweighted.
+    """
+    mean, what, unit, is_weighted = mean_asked(domain, where), "", "", False
     for name, chosen in where.items():
         amounts = domain[name].values if name in domain else None
         if not isinstance(amounts, Amounts) or not isinstance(chosen, str):
             continue
         if name == mean or chosen.strip() in ("sum", amounts.sum_label):
-            what = f"{'mean' if name == mean else 'sum'} of {name}"
             if amounts.are_weights:
-                return f"weighted {record_noun}"
-            return f"{amounts.unit}, {what}" if amounts.unit else f", {what}"
-    return record_noun
+                is_weighted = True
+            else:
+                unit, what = amounts.unit, f"{'mean' if name == mean else 'sum'} of {name}"
+    if what:
+        if any(isinstance(one.values, Amounts) and one.values.are_weights for one in domain):
+            what = f"{'weighted' if is_weighted else 'unweighted'} {what}"
+        return f"{unit}, {what}"
+    return f"weighted {record_noun}" if is_weighted else record_noun
 
 
 def amounts_of(workload: Workload, position: int) -> tuple[int, Amounts]:

@@ -42,6 +42,21 @@ def test_schema_lists_attributes_and_cells(run):
     ]
 
 
+def test_schema_lists_the_levels_that_tables_can_name(run):
+    assert "levels" not in run.done("schema", "codebook.csv")
+    age = {"name": "age", "constraints": {"minimum": 0, "maximum": 29}}
+    age["levels"] = {"five": 5, "adult": "0-17, 18+"}
+    region = {"name": "region", "constraints": {"enum": ["n1", "n2", "s1"]}}
+    region["groups"] = [["North"], ["North"], ["South"]]
+    Path("levels.json").write_text(json.dumps({"fields": [age, region]}), "utf-8")
+    text = run.done("schema", "levels.json")
+    assert re.search(r"^age .* five \(6\), adult \(2\) ", text, re.MULTILINE)
+    assert [fact["levels"] for fact in run.json("schema", "levels.json")["attributes"]] == [
+        [{"name": "five", "groups": 6}, {"name": "adult", "groups": 2}],
+        [{"name": "groups", "groups": 2}],
+    ]
+
+
 def test_schema_of_so_many_attributes_that_their_cells_have_thousands_of_digits(run):
     Domain.from_sizes(dict.fromkeys([f"a{i}" for i in range(1_505)], 1_000)).save("big.json")
     assert "would have about 10^4515 cells" in run.done("schema", "big.json")

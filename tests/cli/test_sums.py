@@ -101,6 +101,20 @@ def test_answers_say_what_they_are_a_number_of_also_without_a_unit():
         assert unit_of_amounts(domain, asked) == unit
 
 
+def test_answers_about_amounts_say_whether_they_are_weighted():
+    """In whichever order the question names the weights and the amounts."""
+    weights = {"name": "w", "type": "number", "bounds": [0, 40], "weights": True}
+    domain = rp.Domain.from_schema({"fields": [weights, *FIELDS]})
+    for asked, unit in (
+        ({"w": "sum", "income": "mean"}, "EUR, weighted mean of income"),
+        ({"income": "sum", "w": "weighted count"}, "EUR, weighted sum of income"),
+        ({"income": "mean", "region": "N"}, "EUR, unweighted mean of income"),
+        ({"income": "records", "w": "sum"}, "weighted"),
+        ({"region": "N"}, ""),
+    ):
+        assert unit_of_amounts(domain, asked) == unit
+
+
 def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
     assert "amounts from 0 to 1,000 EUR" in run("schema", "codebook.json")
     said = plan(run, "--sum", "income", "--by", "region", "--up-to", "1")
