@@ -28,6 +28,7 @@ from rpexplore.domain.categories import NUMBER_STEPS, WHOLE_TEXT, Categories
 from rpexplore.domain.dates import BLANKS, Reading, reading_of
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.ordered_values import Bins, Dates, Integers, number_of
+from rpexplore.domain.universe import BOOLEANS, DAYS, NUMBERS
 from rpexplore.domain.values import index_by_value
 from rpexplore.errors import DataError
 
@@ -226,6 +227,19 @@ class Coder:
                 codes[days == day] = code
             codes[_are_missing(value, plain, numbers, "float64")] = code
         return codes
+
+
+def kind_of(column: pa.Array) -> str:
+    """What a column holds by its type, as universes have it; "" for texts, others, or nothing."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_boolean(kind):
+        held = BOOLEANS
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        held = NUMBERS
+    else:
+        held = DAYS if pa.types.is_date(kind) or pa.types.is_timestamp(kind) else ""
+    # Where all is missing some sources have any type.
+    return "" if held and pc.all(pc.is_null(column, nan_is_null=True)).as_py() else held
 
 
 def _are_missing(value: str, column: pa.Array, numbers: np.ndarray, width: str) -> np.ndarray:

@@ -21,7 +21,7 @@ from rpexplore.data.amounts import (
 )
 from rpexplore.data.areas import AreaCoder, AreaCuts
 from rpexplore.data.blocks import Block, blocks_by_amount, maximal, summed_tables
-from rpexplore.data.coding import Coder, Declared, Faults, Takers, coders
+from rpexplore.data.coding import Coder, Declared, Faults, Takers, coders, kind_of
 from rpexplore.data.persons import differing_codes, kept_records
 from rpexplore.data.source import (
     COUNTING,
@@ -227,7 +227,9 @@ class BatchSource(Source):
         )
         with closing(self.batches(needed)) as batches:
             for batch, share in batches:
-                codes = [coder.signed_codes(batch.column(coder.name)) for coder in coding.values()]
+                columns = {name: batch.column(name) for name in universe.columns}
+                universe.check_kinds({name: kind_of(column) for name, column in columns.items()})
+                codes = [coder.signed_codes(columns[coder.name]) for coder in coding.values()]
                 within = batch.filter(pa.array(universe.holds(codes)))
                 # Without any column, how many records there are would be lost.
                 yield within.select(list(names)) if names else within, share

@@ -3,7 +3,8 @@
 A record is in the universe whatever the others are, so that adding one changes counts by it alone.
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import and_, or_
@@ -12,7 +13,19 @@ from typing import Any
 import numpy as np
 
 from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.ordered_values import Dates
+from rpexplore.errors import DataError
+
+NUMBERS, BOOLEANS, DAYS = "numbers", "yes and no (booleans)", "days"
+"""Kinds of columns, by their types. Columns of other types hold texts, which can be anything."""
+_TEXTS = {
+    NUMBERS: r"\s*[+-]?(\d+[.]?\d*|[.]\d+)([eE][+-]?\d+)?\s*",
+    BOOLEANS: "true|false",
+    DAYS: r"\d{4,}-\d\d-\d\d.*",
+}
+"""How values of a kind are written as texts."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,31 @@ class Universe:
             return [self.attributes[part.column].name, values]
 
         return plain(self.condition)
+
+    def check_kinds(self, kinds: Mapping[str, str]) -> None:
+        """Raise `DataError` where a column is compared with what none of its values can be.
+
+        Its negation would silently hold for all records: yes and no are 1 and 0 in some files.
+
+        kinds: NUMBERS, BOOLEANS or DAYS, by the columns that hold these
+        """
+        for attribute in self.attributes:
+            kind, values = kinds.get(attribute.name, ""), attribute.values
+            if isinstance(values, Categories):
+                compared = "texts" if kind == NUMBERS else "other texts"
+                written = re.compile(_TEXTS.get(kind, ".*"), re.DOTALL)
+                can_be = any(map(written.fullmatch, values.readings))
+            elif isinstance(values, Dates):
+                compared, can_be = "days", kind == DAYS or (kind == NUMBERS and values.format != "")
+            else:
+                compared, can_be = "numbers", kind == NUMBERS
+            if kind and not can_be:
+                raise DataError(
+                    f"The column {attribute.name!r} holds {kind}, and the plan compares it with "
+                    f"{compared}, which none of them is (its records are those with {self.text}); "
+                    "plan with a comparison as the records have the values, such as = 1 for a "
+                    'number, = true for a boolean, >= "2026-01-31" for a day.'
+                )
 
     def where(self, compared: Callable[[Comparison], Any]) -> Any:
         """The condition, of what `compared` makes of a comparison: arrays, columns of an engine."""

@@ -46,6 +46,7 @@ from rpexplore.releases.booked_run import (
 from rpexplore.releases.ledger.account import (
     Account,
     LedgerEntry,
+    check_clock,
     check_limit,
     check_neighbours,
 )
@@ -162,6 +163,7 @@ class ChargedRun:
             check_neighbours(account, plan, self._reading)
             check_limit(account, plan, self._record_limit)
             check_approvals(account.approval_demands, plan.sha256, options.approvals)
+            check_clock(account, now("microseconds"))
         else:
             refuse_shown_otherwise(self._entry, output, self.steps.n_pilot)
             refuse_rest_of_other_pilot(plan, self._entry, output, self.steps.n_pilot)

@@ -5,6 +5,7 @@ The run in that folder was released, and only what is given up told so.
 
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -220,3 +221,24 @@ def test_a_ledger_that_was_given_up_once_is_missed_like_any_other(data, tmp_path
     (data.parent / FILENAME).unlink()
     with pytest.raises(LedgerError, match=r"is a copy of .* finished in both"):
         go_on(ledger=copy)
+
+
+def test_no_run_is_charged_that_a_clock_set_back_would_have_given_up_at_once(
+    data, tmp_path, monkeypatch
+):
+    book, new = Ledger.beside(data), Ledger(tmp_path / "new.sqlite")
+    release(PLAN, data, tmp_path / "first")
+    (data.parent / FILENAME).unlink()
+    ahead = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="microseconds")
+    with monkeypatch.context() as patch:
+        patch.setattr("rpexplore.releases.ledger.merging.now", lambda _: ahead)
+        new.forget(data, book.name)
+    run = partial(release, PLAN, data, tmp_path / "out", ledger=new.name)
+    for refused in (run, partial(new.book, data, PLAN, tmp_path / "out")):
+        with pytest.raises(LedgerError, match="Set the clock right"):
+            refused()
+    assert states(new) == []
+    later = (datetime.now(UTC) + timedelta(hours=2)).isoformat(timespec="microseconds")
+    monkeypatch.setattr("rpexplore.releases.charged_run.now", lambda _: later)
+    run()
+    assert states(new) == ["finished"]

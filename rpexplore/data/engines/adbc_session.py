@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from rpexplore.common.files import listed_path
 from rpexplore.common.processes import Progress
-from rpexplore.data.coding import Coder
+from rpexplore.data.coding import Coder, kind_of
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.postgres_servers import (
     STARTUP_OPTIONS,
@@ -122,10 +122,12 @@ class ADBCSession(Session):
         def within(batch: pa.RecordBatch) -> pa.RecordBatch:
             if universe is None:
                 return batch
+            columns = [batch.column(f"{_UNIVERSE}{i}") for i in range(len(of_universe))]
+            universe.check_kinds(dict(zip(universe.columns, map(kind_of, columns), strict=True)))
             with nothing_quoted():
                 codes = [
-                    coder.signed_codes(batch.column(f"{_UNIVERSE}{i}"))
-                    for i, coder in enumerate(of_universe)
+                    coder.signed_codes(column)
+                    for coder, column in zip(of_universe, columns, strict=True)
                 ]
             return batch.filter(pa.array(universe.holds(codes)))
 

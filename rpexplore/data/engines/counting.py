@@ -46,7 +46,7 @@ from rpexplore.data.source import (
 )
 from rpexplore.domain.atoms import MOST_KEYS, Atoms
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.domain.universe import Comparison, Universe
+from rpexplore.domain.universe import BOOLEANS, DAYS, NUMBERS, Comparison, Universe
 from rpexplore.errors import DataError
 
 PART, CELL, COUNT = "part", "cell", "n"
@@ -104,6 +104,8 @@ def _within(table: ir.Table, universe: Universe, engine: str) -> ir.Table:
     # Under names of our own: those of the table may be those of codes.
     given: dict[str, Value] = {f"given {i}": table[name] for i, name in enumerate(table.columns)}
     indices = range(len(universe.domain))
+    types = {name: table[name].type() for name in universe.columns}
+    universe.check_kinds({name: _kind_of(type_) for name, type_ in types.items()})
     coded = code_columns(table, universe.domain, indices, engine, given)
 
     def compared(one: Comparison) -> Value:
@@ -112,6 +114,15 @@ def _within(table: ir.Table, universe: Universe, engine: str) -> ir.Table:
 
     kept = coded.filter(universe.where(compared))
     return kept.select(**{name: kept[f"given {i}"] for i, name in enumerate(table.columns)})
+
+
+def _kind_of(type_: ibis.DataType) -> str:
+    """What a column of this type holds, as universes have it; "" for texts and others."""
+    if type_.is_boolean():
+        return BOOLEANS
+    if type_.is_numeric():
+        return NUMBERS
+    return DAYS if type_.is_date() or type_.is_timestamp() else ""
 
 
 def _tie_breaker(records: ir.Table, index: int, engine: str) -> Value:

@@ -39,6 +39,7 @@ from rpexplore.data.engines.session import (
 from rpexplore.data.engines.spark_areas import WHOLE, layout_of, quoted, word_expressions
 from rpexplore.data.source import BEYOND, OF_NOBODY, UNCLEAR, Counts
 from rpexplore.domain.ordered_values import Dates
+from rpexplore.domain.universe import BOOLEANS, DAYS, NUMBERS
 from rpexplore.errors import DataError
 
 _CHUNKS_AT_ONCE = 8  # of counts, that one task adds
@@ -220,6 +221,8 @@ def _within(frame: Any, request: Request) -> Any:
     for attribute in universe.domain:
         if _kind(frame, attribute.name) == "timestamp" and isinstance(attribute.values, Dates):
             refuse_zone(attribute.name, frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+    fields = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    universe.check_kinds({name: _held_by(fields.get(name, "")) for name in universe.columns})
     names = [request.domain.names[index] for index in request.attribute_indices]
     names += [*request.area_columns.values(), *universe.columns]
     names += [] if request.rule is None else request.rule.columns
@@ -287,6 +290,15 @@ def _kind(frame: Any, name: str) -> str:
             "text, of numbers or of dates from it, in a view say."
         )
     return kind
+
+
+def _held_by(type_name: str) -> str:
+    """What a column of this type of Spark holds, as universes have it; "" for texts and others."""
+    if type_name.startswith("decimal") or type_name in (*WHOLE, "float", "double"):
+        return NUMBERS
+    if type_name in ("date", "timestamp", "timestamp_ntz"):
+        return DAYS
+    return BOOLEANS if type_name == "boolean" else ""
 
 
 @contextmanager

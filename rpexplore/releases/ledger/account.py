@@ -329,6 +329,7 @@ class Account:
     demands    what approvals a plan needs, likewise
     elsewhere  other ledgers that it is charged in
     forgotten  other ledgers that it was charged in, and that are given up
+    given_up   when a ledger of its records was given up last; "" for never
     is_closed  whether the ledger was merged into another one, so that nothing is charged here
     """
 
@@ -339,6 +340,7 @@ class Account:
     elsewhere: tuple[Elsewhere, ...] = ()
     demands: tuple[tuple[tuple[str, ...], ApprovalDemand], ...] = ()
     forgotten: tuple[Forgotten, ...] = ()
+    given_up: str = ""
     is_closed: bool = False
 
     @property
@@ -498,7 +500,7 @@ def account_of_names(
                 forgotten=(*account.forgotten, lost),
             )
     into, held = closed_into(events), {"limits": tuple(limits), "demands": tuple(demands)}
-    account = replace(account, entries=tuple(entries.values()), **held)
+    account = replace(account, entries=tuple(entries.values()), given_up=given_up, **held)
     if into is not None and account.is_used:
         is_lost = any(lost.is_noted_as(into) for lost in account.forgotten)
         elsewhere = account.elsewhere if is_lost else (*account.elsewhere, into)
@@ -509,6 +511,20 @@ def account_of_names(
 def _is_before(started: str, moment: str) -> bool:
     """Whether a run was started before a moment in UTC, to the second or finer; not before ""."""
     return bool(moment) and started[: len(moment)] <= moment
+
+
+def check_clock(account: Account, started: str) -> None:
+    """Raise `LedgerError` for a run that would be given up as soon as it is booked.
+
+    As it is by a clock that is behind the one by which a ledger of its records was given up.
+    """
+    if _is_before(started, account.given_up):
+        raise LedgerError(
+            f"By the clock of this machine it is {started[:19]} in UTC, and a ledger of the "
+            f"records {account.dataset!r} was given up at {account.given_up[:19]}: runs from "
+            "before that moment do not go on. Set the clock right, or, if it is right, run the "
+            "plan after that moment."
+        )
 
 
 def given_up_text(entry: LedgerEntry, ledger: str) -> str:

@@ -27,6 +27,7 @@ from rpexplore.releases.ledger.account import (
     KnownBounds,
     LedgerEntry,
     account_of_names,
+    check_clock,
     check_limit,
     check_neighbours,
     given_up_text,
@@ -345,6 +346,7 @@ class Ledger:
             check_limit(account, plan, limit_record_rho)
             check_approvals(account.approval_demands, plan.sha256, approvals)
             started = started or now("microseconds")
+            check_clock(account, started)
             runs = [event.content for event in ledger.events if event.kind == "run"]
             if (started, plan.sha256) in [(one["started"], one["plan_sha256"]) for one in runs]:
                 raise LedgerError(

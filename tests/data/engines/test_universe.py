@@ -123,6 +123,8 @@ def test_sqlite(tmp_path):
 def test_spark(spark, tmp_path):
     source = in_spark(spark, TABLE, tmp_path)
     check(source, [*MEANT][:2])
+    with pytest.raises(DataError, match="'pay' holds numbers, and the plan compares it with texts"):
+        source.count(DOMAIN, [()], universe=universe_of("pay != true", DOMAIN))
     check(source, ["RECTYPE = P & age >= 16"], PersonRule("who", 2))
 
 
@@ -141,3 +143,41 @@ def test_numbers_that_are_decimals_texts_or_large_in_a_database(tmp_path):
         for text, n in (("d > 1.5", 1), ("t <= 2", 2), ("i > 2", 1), ("d = 1.50 & t = 1.5", 1)):
             counts = source.count(domain, [(0,)], universe=universe_of(text, domain))
             assert counts.n_records == n, text
+
+
+# What no value of a column's type can be, so that a negation would hold for all records.
+OTHERWISE = [
+    ("yes", '!(yes = 1)', "booleans"), ("yes", 'yes != "Y"', "booleans"),
+    ("pay", "pay != true", "numbers"), ("pay", '!(pay < "2026-02-01")', "numbers"),
+    ("day", "!(day < 20260201)", "days"), ("day", "day != 20260201", "days"),
+]  # fmt: skip
+TYPED = pa.table({**{name: TABLE[name] for name in NAMES}, "yes": [True, False] * 4})
+
+
+def check_otherwise(source):
+    for name, text, held in OTHERWISE:
+        with pytest.raises(DataError, match=rf"'{name}' holds .*{held}.* compares it with"):
+            source.count(DOMAIN, [()], universe=universe_of(text, DOMAIN))
+    for text, n_records in (("yes = true", 4), ('pay in (1.5, "none")', 2)):
+        counts = source.count(DOMAIN, [()], universe=universe_of(text, DOMAIN))
+        assert counts.n_records == n_records
+
+
+def test_a_comparison_that_no_value_of_a_columns_type_can_be_is_refused(tmp_path):
+    check_otherwise(FrameSource(TYPED, name="x"))
+    check_otherwise(in_duckdb(TYPED, tmp_path / "a.duckdb"))
+    nothing = pa.table({"sex": ["1"], "yes": pa.array([None], pa.int64())})  # of any type
+    source, within = FrameSource(nothing, name="x"), universe_of("yes != true", DOMAIN)
+    assert source.count(Domain(DOMAIN.attributes[:1]), [()], universe=within).n_records == 1
+
+
+def test_booleans_of_sqlite_are_numbers(tmp_path):
+    pytest.importorskip("adbc_driver_sqlite")
+    with closing(sqlite3.connect(tmp_path / "records.db")) as database, database:
+        database.execute("CREATE TABLE records (sex, yes BOOLEAN)")
+        database.executemany("INSERT INTO records VALUES (?, ?)", [("1", True), ("2", False)])
+    source = DatabaseSource(Connection("FILE", f"sqlite://{tmp_path}/records.db"), "records")
+    domain = Domain(DOMAIN.attributes[:1])
+    with pytest.raises(DataError, match="'yes' holds numbers, and the plan compares it with texts"):
+        source.count(domain, [(0,)], universe=universe_of("!(yes = true)", domain))
+    assert source.count(domain, [(0,)], universe=universe_of("yes = 1", domain)).n_records == 1
