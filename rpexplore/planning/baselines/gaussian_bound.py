@@ -23,7 +23,7 @@ from rpexplore.planning.baselines.plan_bound import (
     axes_of,
     subsets,
 )
-from rpexplore.planning.baselines.residual_bound import as_weights
+from rpexplore.planning.baselines.residual_axis import as_weights
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.workload.workload import Workload
 

@@ -20,7 +20,8 @@ from itertools import chain, combinations, product
 import numpy as np
 
 from rpexplore.common.processes import one_thread
-from rpexplore.planning.baselines.residual_bound import as_weights, residual_bound
+from rpexplore.planning.baselines.residual_axis import as_weights
+from rpexplore.planning.baselines.residual_bound import residual_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.levels import LevelTree
 from rpexplore.workload.table_text import query_matrix
@@ -47,8 +48,28 @@ def plan_bound(
     Returns:
         None where it would take long.
     """
+    of_residuals = None
+    if _has_mixed_bases(workload, closure):
+        of_residuals = residual_bound(workload, closure, sigma_squared, table_weights)
     if closure.residual_moments:
-        return residual_bound(workload, closure, sigma_squared, table_weights)
+        return of_residuals
+    of_plan = _of_plan(workload, closure, sigma_squared, table_weights)
+    return max((bound for bound in (of_residuals, of_plan) if bound is not None), default=None)
+
+
+def _has_mixed_bases(workload: Workload, closure: Closure) -> bool:
+    """Whether an attribute has several bases, and residuals are products over attributes."""
+    if closure.trees or closure.has_own_costs:
+        return False
+    return len({attribute for attribute, _ in workload.attribute_bases}) < len(
+        workload.attribute_bases
+    )
+
+
+def _of_plan(
+    workload: Workload, closure: Closure, sigma_squared: np.ndarray, table_weights: np.ndarray
+) -> float | None:
+    """The bound at the plan's Y, with the best λ; None where it would take long."""
     weighted = np.flatnonzero(table_weights > 0)
     if np.sum(3.0 ** workload.orders[weighted]) > _MOST_PARTS:
         return None

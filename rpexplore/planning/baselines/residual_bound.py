@@ -1,236 +1,255 @@
-"""`plan_bound` where residuals have matrices of their own.
+"""`plan_bound` where attributes have several bases: the best that its argument proves.
 
-The bound is the same, with the covariance Y of the plan's estimates: (tr V Y)³ / tr (V Y Λ⁻¹ Y V Y)
-(docs/mathematics-baselines.md §16). Y is a sum over residuals S of σ² ⊗ Y_i, with Y_i = D Dᵀ of the
-residual for the attributes of S and z zᵀ for others, so that both traces are sums over pairs of
-tables A, B and triples of residuals within A, within B and within both, of one number an attribute.
+The bound (tr V Y)³ / tr (V Y Λ⁻¹ Y V Y) holds for any Y (docs/mathematics-baselines.md §16). Here
+Y = Σ_S σ² ⊗ Y_i^S over residuals S, with Y_i^S = D Dᵀ for the attributes of S, z zᵀ for others, so
+that both traces are sums of products of one number an attribute, over pairs of tables A, B and
+triples of residuals: R within A, S within B, T within both. It starts from a plan and is raised by
+L-BFGS. No plan needs to belong to Y: D and z are free in every residual, but for 1ᵀD = 0.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
+from rpexplore.planning.baselines.residual_axis import ResidualAxis, ResidualTable
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
 
-_MOST_WORK = 2e8  # numbers that a round over the attributes multiplies
-_MOST_SWEEPS = 6
-_STILL = 3e-3  # a sweep that lowers the second trace by less (relative) is the last one
-_LEAST_WEIGHT = 1e-9  # of a value, of the largest one
-_ROUNDING = 1e-8  # of the bound: far more than sums of such products are off by
-_MOST_VALUES = 500  # of an attribute
-_TOTAL = -1  # stands for the basis of tables without an attribute
+_MOST_STEPS = 150
+_LEAST_STEPS = 10  # fewer are not worth while
+_STILL = 3e-5  # a step that raises the logarithm by less is the last one
+_KEPT = 20  # steps that L-BFGS remembers
+_MOST_WORK = 1e10  # numbers that are multiplied in all steps: about ten seconds
+_MOST_TERMS = 2e7  # times attributes
+_MOST_NUMBERS = 2e7  # in all products of matrices of an attribute
+_WORK_OF_A_TERM = 30  # and attribute
+_WORK_OF_A_NUMBER = 3  # of a product of matrices, with its slopes: times a column
+# Of all terms, and of the bound: far more than sums of such products are off by.
+_ROUNDING_OF_TERMS = 1e-11
+_ROUNDING = 1e-8
 
 
 def residual_bound(
     workload: Workload, closure: Closure, sigma_squared: np.ndarray, table_weights: np.ndarray
 ) -> float | None:
-    """`plan_bound` of a plan with strategies by residual; None where it would take long."""
-    scale = float(np.max(sigma_squared))
-    tables = [
-        _Table.of(workload, closure, table, table_weights, sigma_squared / scale)
-        for table in np.flatnonzero(table_weights > 0).tolist()
-    ]
-    used = {attribute for table in tables for attribute in table.bases}
-    if any(int(closure.sizes[attribute]) > _MOST_VALUES for attribute in used):
-        return None
-    axes = {attribute: _Axis.of(workload, closure, attribute) for attribute in sorted(used)}
-    n_values = sum(len(axis.reference) for axis in axes.values())
-    work = sum(
-        float(len(one.values) * len(other.values) * 2 ** len(one.bases.keys() & other.bases.keys()))
-        for one, other in product(tables, repeat=2)
+    """No Gaussian mechanism of privacy cost 1 has a smaller Σ weight · mean variance of a table.
+
+    Args:
+        sigma_squared: Of a plan, float64[n_residuals]; in any unit.
+        table_weights: float64[n_tables], at least 0.
+
+    Returns:
+        None where it would take long.
+    """
+    weighted = np.flatnonzero(table_weights > 0).tolist()
+    tables = [ResidualTable.of(workload, closure, table, table_weights) for table in weighted]
+    used = sorted({attribute for table in tables for attribute in table.bases})
+    n_terms = sum(
+        float(len(one.parts) * len(other.parts) * 2 ** len(one.bases.keys() & other.bases.keys()))
+        for one in tables
+        for other in tables
     )
-    if work * n_values > _MOST_WORK:
+    if n_terms / 2 * len(used) > _MOST_TERMS:
         return None
-    loss = 0.0
-    for table in tables:
-        variances = table.weight * table.values
-        for attribute, place in table.bases.items():
-            variances = variances * axes[attribute].traces[place][table.parts(attribute, axes)]
-        loss += float(np.sum(variances))
-    weights = {attribute: as_weights(np.abs(axis.reference)) for attribute, axis in axes.items()}
-    least = math.inf
-    for _ in range(_MOST_SWEEPS):
-        before = least
-        for attribute in axes:
-            of_values = np.maximum(_squared(axes, tables, weights, attribute), 0.0)
-            weights[attribute] = as_weights(np.sqrt(of_values))
-            least = float(np.sum(of_values / weights[attribute]))
-        if least > before * (1 - _STILL):
-            break
-    return loss**3 / least * (1 - _ROUNDING)
+    residuals = np.unique(np.concatenate([table.parts for table in tables]))
+    of_tables = [np.searchsorted(residuals, table.parts) for table in tables]
+    insides = [closure.attributes(residual) for residual in residuals.tolist()]
+    logs = np.log(sigma_squared[residuals])
+    axes = [
+        ResidualAxis.of(workload, closure, attribute, insides, logs, tables, of_tables)
+        for attribute in used
+    ]
+    traces = _Traces.of(tables, of_tables, axes, len(residuals))
+    n_steps = min(_MOST_STEPS, int(_MOST_WORK / traces.work))
+    if n_steps < _LEAST_STEPS or any(axis.n_numbers > _MOST_NUMBERS for axis in axes):
+        return None
+    return traces.highest(logs, n_steps)
 
 
-def as_weights(of_values: np.ndarray) -> np.ndarray:
-    """Numbers of values as weights, none of them next to nothing, of sum 1."""
-    of_values = np.maximum(of_values, _LEAST_WEIGHT * np.max(of_values))
-    return of_values / np.sum(of_values)
+class _Point(NamedTuple):
+    """Logarithms of σ², and of each attribute W by residual, and λ."""
+
+    logs: np.ndarray
+    factors: list[list[np.ndarray]]
+    weights: list[np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
-    """A table of weight above 0.
+class _Traces:
+    """Both traces, tr V Y and tr V Y Λ⁻¹ Y V Y, and their slopes.
 
-    weight     on a query's variance
-    bases      of each attribute of several values: its place in `workload.attribute_bases`
-    residuals  within the table, by their attributes
-    values     σ² of each
+    terms    R, S, T of the second one, int64[3, n_terms]
+    times    product of both tables' weights; twice for two tables, float64[n_terms]
+    indices  of each attribute, int64[n_terms]: its number among `ResidualAxis.scalars`
     """
 
-    weight: float
-    bases: dict[int, int]
-    residuals: list[tuple[int, ...]]
-    values: np.ndarray
+    tables: Sequence[ResidualTable]
+    of_tables: Sequence[np.ndarray]
+    axes: Sequence[ResidualAxis]
+    terms: np.ndarray
+    times: np.ndarray
+    indices: list[np.ndarray]
 
     @classmethod
     def of(
         cls,
-        workload: Workload,
-        closure: Closure,
-        table: int,
-        table_weights: np.ndarray,
-        sigma_squared: np.ndarray,
-    ) -> "_Table":
-        weight, bases = float(table_weights[table]), {}
-        places = workload.attribute_basis_index[table].tolist()
-        for attribute, place in zip(workload.attribute_indices(table), places, strict=False):
-            if closure.sizes[attribute] > 1:
-                bases[attribute] = place
-            else:
-                weight *= float(_gram(workload, place)[0, 0])
-        within = closure.subsets(table)
-        residuals = [closure.attributes(residual) for residual in within.tolist()]
-        return cls(weight, bases, residuals, sigma_squared[within])
-
-    def parts(self, attribute: int, axes: "Mapping[int, _Axis]") -> np.ndarray:
-        """What of an attribute is in each residual: int64[n_residuals]."""
-        return np.array(
-            [axes[attribute].part_of(residual) for residual in self.residuals], np.int64
-        )
-
-
-def _gram(workload: Workload, place: int) -> np.ndarray:
-    """That of a mean square of the queries of a basis: float64[n, n]."""
-    attribute, basis = workload.attribute_bases[place]
-    queries = query_matrix(basis, workload.domain.attributes[attribute])
-    return queries.operator.gram / queries.n_rows
-
-
-@dataclass(eq=False)
-class _Axis:
-    """What an attribute adds to products.
-
-    attribute  its index
-    decodings  W_a of every part a of Y along it, Y_a = W_a W_aᵀ: z, D, and those of residuals
-    own        by residual, the place of its own D among these
-    grams      by basis G; that of `_TOTAL` is 11ᵀ
-    """
-
-    attribute: int
-    decodings: list[np.ndarray]
-    own: dict[tuple[int, ...], int]
-    grams: dict[int, np.ndarray]
-
-    @classmethod
-    def of(cls, workload: Workload, closure: Closure, attribute: int) -> "_Axis":
-        strategy, n = closure.strategies.get(attribute), int(closure.sizes[attribute])
-        places = [p for p, (one, _) in enumerate(workload.attribute_bases) if one == attribute]
-        grams = {place: _gram(workload, place) for place in places} | {_TOTAL: np.ones((n, n))}
-        if strategy is None:  # an orthonormal basis beside the ones: D Dᵀ = I − 11ᵀ/n
-            even = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:]
-            return cls(attribute, [np.full((n, 1), 1 / n), even], {}, grams)
-        matrices = [strategy.reference[:, None], strategy.decoding]
-        own = {}
-        for residual, matrix in strategy.of_residuals.items():
-            own[residual] = len(matrices)
-            matrices.append(matrix.decoding)
-        return cls(attribute, matrices, own, grams)
+        tables: Sequence[ResidualTable],
+        of_tables: Sequence[np.ndarray],
+        axes: Sequence[ResidualAxis],
+        n_residuals: int,
+    ) -> "_Traces":
+        found, pairs = [], []
+        for one, of_one in enumerate(of_tables):
+            for other, of_other in enumerate(of_tables[: one + 1]):
+                both = np.intersect1d(of_one, of_other)
+                found.append(np.stack(np.meshgrid(of_one, of_other, both)).reshape(3, -1))
+                pairs.append(np.tile([[one], [other]], found[-1].shape[1]))
+        terms, of_pairs = np.hstack(found), np.hstack(pairs)
+        weights = np.array([table.weight for table in tables])
+        times = weights[of_pairs[0]] * weights[of_pairs[1]]
+        times = np.where(of_pairs[0] == of_pairs[1], times, 2 * times)
+        (r, s, t), indices = terms, []
+        # 1ᵀD = 0: no residual with an attribute counts in a table without it, and none is there.
+        for axis in axes:
+            starts, n_rows = np.zeros((2, n_residuals), np.int64)
+            for group in axis.groups:
+                starts[group.part], n_rows[group.part] = group.start, group.n_rows
+            left = axis.places[t, axis.bases[of_pairs[0]], r]
+            right = axis.places[t, axis.bases[of_pairs[1]], s]
+            indices.append(starts[t] + left * n_rows[t] + right)
+        return cls(tables, of_tables, axes, terms, times, indices)
 
     @property
-    def reference(self) -> np.ndarray:
-        return self.decodings[0][:, 0]
+    def work(self) -> float:
+        """Of the value with its slopes."""
+        of_axes = sum(axis.n_numbers * max(w.shape[1] for w in axis.factors) for axis in self.axes)
+        return _WORK_OF_A_NUMBER * of_axes + _WORK_OF_A_TERM * len(self.times) * len(self.axes)
 
-    def part_of(self, residual: tuple[int, ...]) -> int:
-        """Which part of Y along the attribute a residual has."""
-        return self.own.get(residual, 1) if self.attribute in residual else 0
+    def highest(self, logs: np.ndarray, n_steps: int) -> float:
+        """The bound after so many steps from the axes' Y and λ, at these logarithms of σ²."""
+        from scipy.optimize import minimize  # heavy
 
-    @cached_property
-    def covariances(self) -> np.ndarray:
-        """Y_a, float64[n_parts, n, n]."""
-        return np.stack([matrix @ matrix.T for matrix in self.decodings])
+        sizes = [
+            len(logs),
+            *(m.shape[1] * w.shape[1] for a in self.axes for m, w in self._moved(a)),
+            *(len(axis.weights) for axis in self.axes),
+        ]
+        ends = np.cumsum(sizes)[:-1]
+        still = np.zeros(sum(sizes))
+        reached = self._moved_by(logs, np.split(still, ends))
+        start = best = self.log_bound(reached)[0]
 
-    @cached_property
-    def traces(self) -> dict[int, np.ndarray]:
-        """By basis tr G Y_a, float64[n_parts]."""
-        return {q: np.sum(self.covariances * gram, axis=(1, 2)) for q, gram in self.grams.items()}
-
-    @cached_property
-    def by_value(self) -> dict[tuple[int, int], np.ndarray]:
-        """By two bases h, float64[n_parts, n_parts, n_parts, n], of a, b and c.
-
-        Σ h/λ = tr G Y_a Λ⁻¹ Y_b G′ Y_c.
-        """
-        n_parts, n = self.covariances.shape[:2]
-        pairs = list(product(self.grams, repeat=2))
-        cubes = {pair: np.empty((n_parts, n_parts, n_parts, n)) for pair in pairs}
-        for part, matrix in enumerate(self.decodings):
-            turned = {q: self.covariances @ (gram @ matrix) for q, gram in self.grams.items()}
-            for one, other in pairs:
-                cubes[one, other][:, :, part] = np.einsum(
-                    "avk,bvk->abv", turned[one], turned[other]
+        def falling(moves: np.ndarray) -> tuple[float, np.ndarray]:
+            nonlocal best, reached
+            point = self._moved_by(logs, np.split(moves, ends))
+            value, slopes = self.log_bound(point)
+            if value > best:
+                best, reached = value, point
+            of_factors = [
+                (move.T @ slope).ravel()
+                for axis, of_axis in zip(self.axes, slopes.factors, strict=True)
+                for (move, _), slope in zip(self._moved(axis), of_axis, strict=True)
+            ]
+            of_weights = [
+                (slope - weights / np.sum(weights) * np.sum(slope)) * (not axis.is_even)
+                for axis, slope, weights in zip(
+                    self.axes, slopes.weights, point.weights, strict=True
                 )
-        return cubes
+            ]
+            return start - value, -np.concatenate([slopes.logs, *of_factors, *of_weights])
 
-    def weighted(
-        self, weights: np.ndarray
-    ) -> tuple[dict[int, np.ndarray], dict[tuple[int, int], np.ndarray], float]:
-        """At weights λ: by basis zᵀ G Y_a Λ⁻¹ z; by two bases the cubes; and zᵀ Λ⁻¹ z."""
-        z, inverse = self.reference, 1 / weights
-        edges = {q: (self.covariances @ (inverse * z)) @ (g @ z) for q, g in self.grams.items()}
-        cubes = {pair: cube @ inverse for pair, cube in self.by_value.items()}
-        return edges, cubes, float(z**2 @ inverse)
+        options = {"maxiter": n_steps, "maxfun": n_steps, "maxcor": _KEPT, "ftol": _STILL}
+        minimize(falling, still, jac=True, method="L-BFGS-B", options=options)
+        return self.bound(reached)
 
+    @staticmethod
+    def _moved(axis: ResidualAxis) -> list[tuple[np.ndarray, np.ndarray]]:
+        return list(zip(axis.moves, axis.factors, strict=True))
 
-def _squared(
-    axes: Mapping[int, _Axis],
-    tables: list[_Table],
-    weights: Mapping[int, np.ndarray],
-    kept: int,
-) -> np.ndarray:
-    """h of the values of an attribute: Σ h/λ is tr V Y Λ⁻¹ Y V Y, whatever its λ: float64[n]."""
-    at = {i: axis.weighted(weights[i]) for i, axis in axes.items() if i != kept}
-    parts = [{i: table.parts(i, axes) for i in axes} for table in tables]
-    places = {}
-    for table in tables:
-        for residual, value in zip(table.residuals, table.values.tolist(), strict=True):
-            places[residual] = value
-    total = np.zeros(len(axes[kept].reference))
-    for first, one in enumerate(tables):
-        for second, other in enumerate(tables[: first + 1]):
-            times = one.weight * other.weight * (1 if first == second else 2)
-            left, right = one.values * times, other.values
-            both = [residual for residual in one.residuals if other.bases.keys() >= set(residual)]
-            product_of = np.array([places[residual] for residual in both])
-            for i, (edges, _, rest) in at.items():
-                if i in one.bases and i not in other.bases:
-                    left = left * edges[one.bases[i]][parts[first][i]]
-                elif i in other.bases and i not in one.bases:
-                    right = right * edges[other.bases[i]][parts[second][i]]
-                elif i not in one.bases:
-                    left = left * rest
-            found = left[:, None, None] * right[:, None] * product_of
-            inside = {i: np.array([axes[i].part_of(residual) for residual in both]) for i in axes}
-            for i, (_, cubes, _) in at.items():
-                if i in one.bases and i in other.bases:
-                    cube = cubes[one.bases[i], other.bases[i]]
-                    where = parts[first][i][:, None, None], parts[second][i][:, None], inside[i]
-                    found = found * cube[where]
-            pair = one.bases.get(kept, _TOTAL), other.bases.get(kept, _TOTAL)
-            where = parts[first][kept][:, None, None], parts[second][kept][:, None], inside[kept]
-            total += np.tensordot(found, axes[kept].by_value[pair][where], axes=3)
-    return total
+    def _moved_by(self, logs: np.ndarray, moves: list[np.ndarray]) -> _Point:
+        """From the start: σ² and λ by factors, W by multiples of each residual's `moves`."""
+        rest = iter(moves)
+        logs = logs + next(rest)
+        factors = [
+            [w + m @ next(rest).reshape(m.shape[1], w.shape[1]) for m, w in self._moved(axis)]
+            for axis in self.axes
+        ]
+        weights = [axis.weights * np.exp(next(rest)) for axis in self.axes]
+        scaled = [
+            w * (np.sum(axis.weights) / np.sum(w))
+            for axis, w in zip(self.axes, weights, strict=True)
+        ]
+        return _Point(logs, factors, scaled)
+
+    def bound(self, point: _Point) -> float:
+        """(tr V Y)³ / tr (V Y Λ⁻¹ Y V Y), less what rounding can have added."""
+        first = float(np.sum(self._first(point)[0]))
+        norms, value = self._scales(point), self._scales(point)
+        for axis, at, factors, weights in zip(
+            self.axes, self.indices, point.factors, point.weights, strict=True
+        ):
+            scalars, _ = axis.scalars(factors, weights)
+            value = value * scalars[at]
+            largest = np.empty(len(scalars))
+            for group in axis.groups:
+                square = scalars[group.start : group.start + group.n_rows**2]
+                norm = np.sqrt(square[:: group.n_rows + 1])
+                largest[group.start : group.start + group.n_rows**2] = np.outer(norm, norm).ravel()
+            norms = norms * largest[at]
+        second = float(np.sum(value) + _ROUNDING_OF_TERMS * np.sum(norms))
+        return first**3 / second * (1 - _ROUNDING)
+
+    def _scales(self, point: _Point) -> np.ndarray:
+        return self.times * np.exp(np.sum(point.logs[self.terms], axis=0))
+
+    def _first(self, point: _Point) -> tuple[np.ndarray, list[np.ndarray]]:
+        """tr V Y by residual, and its slopes in each attribute's `traces`."""
+        by_residual = np.zeros(len(point.logs))
+        traces = [a.traces(w) for a, w in zip(self.axes, point.factors, strict=True)]
+        slopes = [np.zeros(of_axis.shape) for of_axis in traces]
+        for number, (table, parts) in enumerate(zip(self.tables, self.of_tables, strict=True)):
+            scales = table.weight * np.exp(point.logs[parts])
+            bases = [int(axis.bases[number]) for axis in self.axes]
+            of_axes = np.array([t[b, parts] for t, b in zip(traces, bases, strict=True)])
+            by_residual[parts] += scales * np.prod(of_axes, axis=0)
+            for place, (slope, basis) in enumerate(zip(slopes, bases, strict=True)):
+                slope[basis, parts] += scales * np.prod(np.delete(of_axes, place, axis=0), axis=0)
+        return by_residual, slopes
+
+    def log_bound(self, point: _Point) -> tuple[float, _Point]:
+        """3 log tr V Y − log tr V Y Λ⁻¹ Y V Y, and its slopes in logs, W and log λ."""
+        by_residual, of_traces = self._first(point)
+        first = float(np.sum(by_residual))
+        scalars, kept = [], []
+        before = [self._scales(point)]  # products over the attributes before each one
+        for axis, at, factors, weights in zip(
+            self.axes, self.indices, point.factors, point.weights, strict=True
+        ):
+            of_axis, products = axis.scalars(factors, weights)
+            scalars.append(of_axis[at])
+            kept.append(products)
+            before.append(before[-1] * scalars[-1])
+        terms = before.pop()
+        second = float(np.sum(terms))
+        of_logs = 3 * by_residual / first
+        for residuals in self.terms:
+            of_logs -= np.bincount(residuals, terms, len(of_logs)) / second
+        slopes, after = [], np.ones(len(terms))
+        for place in reversed(range(len(self.axes))):
+            axis = self.axes[place]
+            of_scalars = np.bincount(self.indices[place], before[place] * after, axis.n_scalars)
+            after = after * scalars[place]
+            slopes.append(
+                axis.slopes(
+                    point.factors[place],
+                    point.weights[place],
+                    kept[place],
+                    -of_scalars / second,
+                    3 * of_traces[place] / first,
+                )
+            )
+        of_factors, of_weights = map(list, zip(*reversed(slopes), strict=True))
+        return 3 * math.log(first) - math.log(second), _Point(of_logs, of_factors, of_weights)
