@@ -6,6 +6,7 @@ values of records as they are, not about cells: a number outside the codebook ca
 universe, and is refused then like any other. A word without quotation marks is a text.
 """
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from rpexplore.workload.value_comparisons import numbers_of_categories
 
 _MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _LIMIT = sys.float_info.max
+_ISO_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _WHOLE = 2.0**53  # from here on not every whole number is a float
 
 
@@ -229,7 +231,10 @@ def _attribute(
     are_ordered = any(one.operator not in ("==", "!=") for one in stated)
     are_numbers = all(isinstance(value, Decimal) for value in values)
     of_known = None if known is None else known.values
-    if isinstance(of_known, Dates) or (of_known is None and are_ordered and not are_numbers):
+    # A moment on a day is on that day, whether it is compared by = or by <.
+    are_days = all(isinstance(value, str) and _ISO_DAY.fullmatch(value) for value in values)
+    are_compared_as_days = of_known is None and (are_days or (are_ordered and not are_numbers))
+    if isinstance(of_known, Dates) or are_compared_as_days:
         missing = of_known.missing if isinstance(of_known, Dates) else ()
         form = of_known.format if isinstance(of_known, Dates) else ""
         days = {value: _day(value, name, stated[0].token) for value in values}

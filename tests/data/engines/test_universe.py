@@ -48,6 +48,9 @@ MEANT = {
     'day >= "2026-02-01" and RECTYPE != "H"': lambda r, s, a, p, d: (
         d is not None and d >= "2026-02-01" and r != "H"
     ),
+    'day = "2026-02-01" | !(day != "2026-01-31")': lambda r, s, a, p, d: (
+        d in ("2026-02-01", "2026-01-31")
+    ),
     "pay > 1.5 & pay < 1e18": lambda r, s, a, p, d: p is not None and 1.5 < p < 1e18,
     'RECTYPE = "none of these"': lambda r, s, a, p, d: False,
     "sex >= 2 & RECTYPE = P": lambda r, s, a, p, d: s == "2" and r == "P",
@@ -169,6 +172,22 @@ def test_a_comparison_that_no_value_of_a_columns_type_can_be_is_refused(tmp_path
     nothing = pa.table({"sex": ["1"], "yes": pa.array([None], pa.int64())})  # of any type
     source, within = FrameSource(nothing, name="x"), universe_of("yes != true", DOMAIN)
     assert source.count(Domain(DOMAIN.attributes[:1]), [()], universe=within).n_records == 1
+
+
+def test_a_moment_is_on_its_day_by_each_comparison(tmp_path):
+    moments = ["2026-02-01 00:00", "2026-02-01 23:59", "2026-02-02 00:00", None]
+    at = pa.array(moments).cast(pa.timestamp("us"))
+    records = pa.table({"sex": ["1"] * 4, "at": at})
+    pa.csv.write_csv(records, tmp_path / "a.csv")
+    domain = Domain(DOMAIN.attributes[:1])
+    for source in (
+        FrameSource(records, name="x"),
+        FileSource(tmp_path / "a.csv"),
+        in_duckdb(records, tmp_path / "a.duckdb"),
+    ):
+        for text, n in (("=", 2), ("<=", 2), ("!=", 2), (">", 1)):
+            universe = universe_of(f'at {text} "2026-02-01"', domain)
+            assert source.count(domain, [(0,)], universe=universe).n_records == n, text
 
 
 def test_booleans_of_sqlite_are_numbers(tmp_path):
