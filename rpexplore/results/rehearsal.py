@@ -266,10 +266,10 @@ class AdaptiveRehearsal:
             )
         )
         verdict = (
-            "The adaptive plan loses less at worst."
+            "By the larger loss of the two the adaptive plan is better."
             if loses_less_at_worst(largest["adaptive"].tolist(), largest["fixed"].tolist())
-            else "The adaptive plan does not lose less at worst; the fixed one also has unbiased "
-            "tables with exact intervals."
+            else "By the larger loss of the two the adaptive plan is not clearly better, and the "
+            "fixed one also has unbiased tables with exact intervals."
         )
         return (
             f"Simulated once on made-up {record_noun} ({self.n_records:,}): a table of "

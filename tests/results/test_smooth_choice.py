@@ -72,9 +72,9 @@ def test_an_adaptive_plan_is_simulated_where_three_attributes_depend_jointly_as_
     # less at worst.
     better = replace(found, frame=rows.assign(adaptive=[0.1, 0.1], fixed=[0.1, 0.2]))
     assert "10 % beside 10 % where pairs tell all and 10 % beside 20 %" in better.describe("people")
-    assert "The adaptive plan loses less at worst" in better.describe("people")
+    assert "the adaptive plan is better" in better.describe("people")
     either = replace(found, frame=rows.assign(adaptive=[0.2, 0.1], fixed=[0.1, 0.2]))
-    assert "does not lose less at worst" in either.describe("people")
+    assert "is not clearly better" in either.describe("people")
 
 
 def test_a_population_without_any_error_does_not_decide(monkeypatch):

@@ -13,6 +13,7 @@ from pages.components.shared.charts import download_frame
 from pages.components.shared.files import download
 from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.common.processes import in_other_process
+from rpexplore.common.text import joined
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import TITLES
 from rpexplore.releases.manifest import in_release
@@ -130,8 +131,8 @@ def publishing(results: AnyResults, folder: Path) -> None:
             key="publish formats",
             persist_state="session",
         )
-        # What is not translated is offered in English alone.
-        is_translated = all(FORMATS[name].said_in for name in formats)
+        in_english = [FORMATS[name].title for name in formats if not FORMATS[name].said_in]
+        is_translated = not in_english
         left, middle, right = st.columns(3, vertical_alignment="bottom")
         language = left.selectbox(
             "Language",
@@ -143,6 +144,8 @@ def publishing(results: AnyResults, folder: Path) -> None:
             "quality report are in other languages as well; names and labels of the codebook stay "
             "as they are.",
         )
+        if in_english:
+            st.caption(f"In English alone: {joined(in_english)}.")
         shares = middle.selectbox(
             "Shares in per cent",
             _SHARES,

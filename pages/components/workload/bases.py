@@ -172,11 +172,13 @@ def _other_basis(attribute: Attribute, general: Basis) -> None:
     basis_input(
         kind, more, below, attribute, present, choose, slot=slot, key=key, label_end=" there"
     )
+    is_unchanged = not picked or present == general
     last.button(
         "Apply to these tables",
         key=f"apply {key}",
         on_click=apply,
-        disabled=not picked or present == general,
+        disabled=is_unchanged,
+        help="Choose tables above, and another aggregation than theirs." if is_unchanged else None,
     )
     show_messages(slot)
 
