@@ -8,6 +8,7 @@ from functools import partial
 
 import streamlit as st
 
+from pages.components.areas.plan import fairness_of_areas
 from pages.components.fairness import accuracy
 from pages.components.fairness.accuracy import (
     CELLS_VIEW,
@@ -18,14 +19,18 @@ from pages.components.fairness.accuracy import (
     headline,
     seen_as_chosen,
 )
-from pages.components.shared.inputs import tabs
+from pages.components.queries.results import outcomes
+from pages.components.shared.inputs import part_input, tabs
 from pages.components.shared.session import current
-from pages.components.shared.solutions import plan
+from pages.components.shared.solutions import part, plan
 from pages.components.shared.texts import explained_title, next_page
 
-explained_title("Fairness")
-compared = accuracies(current())
-if compared:
+
+def tables() -> None:
+    """The tables under the plan, and under other plans at the same budget."""
+    compared = accuracies(current())
+    if not compared:
+        return
     with st.container(horizontal=True, gap="medium"):
         chosen = choose_plan(compared)
         compared, chosen = seen_as_chosen(compared, chosen)
@@ -43,4 +48,15 @@ if compared:
     if chosen.cells_differ:
         views[CELLS_VIEW] = lambda: cells_view(chosen)
     tabs("fairness", views)
-    next_page("tradeoffs", "Trade-offs")
+
+
+explained_title("Fairness")
+kind = part_input()
+if kind == "tables":
+    tables()
+elif (found := part(kind)) is not None:
+    if kind == "areas":
+        fairness_of_areas(found)
+    else:
+        outcomes(found)
+next_page("tradeoffs", "Trade-offs")

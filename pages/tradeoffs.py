@@ -2,14 +2,21 @@
 
 import streamlit as st
 
-from pages.components.shared.inputs import measure_input
-from pages.components.shared.solutions import optimum, plan
+from pages.components.shared.inputs import measure_input, part_input
+from pages.components.shared.solutions import optimum, part
 from pages.components.shared.texts import explained_title, next_page
-from pages.components.tradeoffs.budget_curves import budget_view, targets_view
+from pages.components.tradeoffs.budget_curves import (
+    PROPORTIONS_KEPT,
+    SMALLER_ERRORS,
+    budget_view,
+    budget_view_of_areas,
+    budget_view_of_counts,
+    targets_view,
+)
 from pages.components.tradeoffs.frontier import baselines_view, frontier_view, what_if_view
 
 VIEWS = {  # what each is called, the question it answers, and what answers it
-    "Smaller errors": ("What would smaller errors cost in privacy?", budget_view),
+    "Smaller errors": (SMALLER_ERRORS, budget_view),
     "Targets": ("Which budget would meet the targets?", targets_view),
     "Average vs worst case": (
         "What would a smaller largest error cost on average?",
@@ -21,17 +28,22 @@ VIEWS = {  # what each is called, the question it answers, and what answers it
 
 
 explained_title("Trade-offs")
+kind = part_input()
 # A budget can be so small, or large, that there is no plan.
-solution = None if plan() is None else optimum()
-if solution is None:
+planned = part(kind)
+solution = optimum() if planned is not None and kind == "tables" else None
+if planned is None or (kind == "tables" and solution is None):
     st.page_link("pages/plan.py", label="To the plan")
+elif solution is None:
+    measure = measure_input()
+    st.subheader(SMALLER_ERRORS)
+    if kind == "areas":
+        budget_view_of_areas(planned, measure)
+    else:
+        budget_view_of_counts(planned, measure)
 else:
     if solution.budget is not None:
-        st.caption(
-            "With this objective, the best plan differs from budget to budget. What is shown for "
-            "other budgets keeps the proportions of the current plan; the plan that is made for "
-            "one can only be better."
-        )
+        st.caption(PROPORTIONS_KEPT)
     measure = measure_input()
     # Only the open one is drawn, and which one that is stands in the address.
     for tab, (question, draw) in zip(
@@ -41,4 +53,5 @@ else:
             with tab:
                 st.subheader(question)
                 draw(solution, measure)
+if planned is not None:
     next_page("scenarios", "Scenarios")

@@ -12,16 +12,20 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.area_accuracy import level_accuracy
 from rpexplore.analysis.budget_units import stated_delta, typed_text
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure, group_name, order_groups
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
 from rpexplore.common.text import rounded
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.mechanism.variances import (
     CELLS,
     TableVariances,
     cells_differ,
     is_negligible_difference,
 )
+from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.planner import Optimum
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
@@ -112,6 +116,32 @@ def table_curves(optimum: Optimum, table: int) -> list[Curve]:
     ]
 
 
+def area_curves(plan: AreaPlan) -> list[Curve]:
+    """The root mean square of each level of areas."""
+    levels, at_cost_1 = level_accuracy(plan), _at_cost_1(plan)
+    told = zip(levels["level"], levels["standard_error"], strict=True)
+    return [Curve(str(level), error**2 * at_cost_1) for level, error in told]
+
+
+def count_curves(plan: QueryPlan) -> list[Curve]:
+    """The least accurate own count, the median, the most accurate one; one if they are the same."""
+    variances, names = plan.variances * _at_cost_1(plan), plan.queries.names
+    most, least = int(np.argmin(variances)), int(np.argmax(variances))
+    low, high = float(variances[most]), float(variances[least])
+    if is_negligible_difference(math.sqrt(low), math.sqrt(high)):
+        return [Curve("every count" if len(names) > 1 else names[most], high)]
+    return [
+        Curve("least accurate count", high, names[least]),
+        Curve("median count", float(np.median(variances))),
+        Curve("most accurate count", low, names[most]),
+    ]
+
+
+def _at_cost_1(plan: PartPlan) -> float:
+    """The variances of a plan at privacy cost 1 of one record, as a multiple of its own."""
+    return 2 * float(plan.budget.rho) / plan.budget.records_factor
+
+
 def errors_by_budget(
     curves: Sequence[Curve],
     budget: Budget,
@@ -164,8 +194,8 @@ def describe_curves(
     times = {4: "four times", 2: "twice"}[times_for_half(measure)]
     return (
         f"At the current budget, {rho_text(budget.rho, 4, 'nearest')}, the {measure.noun}"
-        f"{f' in {unit}' if unit else ''} is: {now}. To halve it takes {times} the budget, for "
-        f"every table: ρ = {rho}{epsilon}."
+        f"{f' in {unit}' if unit else ''} is: {now}. To halve it takes {times} the "
+        f"budget: ρ = {rho}{epsilon}."
     )
 
 

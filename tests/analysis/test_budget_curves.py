@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import budget_curves
 from rpexplore.analysis import budget_curves as curves
+from rpexplore.analysis.area_accuracy import level_accuracy
 from rpexplore.analysis.sufficient_budgets import budget_for_error
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.counts_planner import query_optimum as optimum_of_counts
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.privacy import conversions as privacy
 from rpexplore.workload.table_text import title
@@ -36,6 +39,28 @@ def test_curves_are_what_planning_anew_gives(loss, workload, person):
         assert set(rows["epsilon"]) == {privacy.epsilon_from_rho(rho, "1e-6")}
     assert frame["rho"].min() == 0.01
     assert frame["rho"].max() == 1
+
+
+@pytest.mark.parametrize("person", [None, 3])
+def test_curves_of_areas_and_of_counts_are_what_planning_anew_gives(person):
+    tree = rp.AreaTree.from_columns({"region": [*"NNS"], "town": ["1", "2", "1"]})
+    domain = rp.Domain.from_sizes({"sex": 2, "age": 3})
+    asked = rp.Workload.all_up_to(domain, 2)
+    areas = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, asked))
+    counts = rp.QueryList(domain, [[0, 1, 1, 1, 1, 1], [1, 0, 0, 1, 0, 0]], ("a", "b"), [5, 9])
+
+    def planned(rho):
+        budget = rp.Budget(rho=rho, max_records_per_person=person)
+        of_areas = plan_areas(areas, loss=rp.SumOfVariances(), budget=budget)
+        return of_areas, optimum_of_counts(counts).at(budget)
+
+    (small, few), (large, many) = planned("0.1"), planned("2")
+    by_level = level_accuracy(large)["standard_error"]
+    told = [curve.value(2, large.budget) for curve in curves.area_curves(small)]
+    np.testing.assert_allclose(told, by_level, rtol=1e-6)
+    told = [curve.value(2, many.budget) for curve in curves.count_curves(few)]
+    expected = [many.standard_errors.max(), many.standard_errors.min()]
+    np.testing.assert_allclose([told[0], told[-1]], expected, rtol=1e-6)
 
 
 def test_epsilon_is_that_of_the_stated_delta():

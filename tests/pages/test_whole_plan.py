@@ -65,3 +65,26 @@ def test_tables_are_left_out_on_the_plan_page_and_come_back(app):
     assert session.scenario.plan().part("counts").budget == BOTH.budget
     session.checkbox(key="asks for tables").check().run()
     assert session.scenario == BOTH
+
+
+def test_compare_looks_at_the_part_that_is_chosen_and_never_at_tables_that_are_not_asked_for(app):
+    whole = BOTH.plan()
+    session = app("fairness", BOTH)
+    assert session.metrics()["Least accurate table"]
+    session.segmented_control(key="part compared").set_value("counts").run()
+    (frame,) = [frame.value for frame in session.dataframe]
+    assert frame["standard_error"].tolist() == whole.part("counts").standard_errors.tolist()
+
+    session.open("tradeoffs")
+    session.segmented_control(key="part compared").set_value("counts").run()
+    assert "women" in session.get("plotly_chart")[0].proto.alt
+    session.text_input(key="wanted standard_error").set_value("1").run()
+    (use,) = [button for button in session.button if button.label.startswith("Use this budget")]
+    use.click().run()
+    assert not session.exception
+    assert session.scenario.plan().part("counts").standard_errors[0] <= 1
+
+    session = app("fairness", BOTH.replaced(asks_for_tables=False))
+    assert not session.metrics()
+    assert not session.texts("info")
+    assert not session.exception

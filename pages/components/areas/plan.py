@@ -168,20 +168,9 @@ def _answer(planned: AreaPlan) -> None:
     if planned.loss.meets_required_targets:
         required = kept(describe_required, planned)
         st.markdown(f":material/straighten: **Required targets.** {escaped(required)}")
-    st.subheader("How accurate each level is")
-    levels = kept(level_accuracy, planned)
-    listing(levels, ACCURACY_COLUMNS, "Accuracy of the tables of each level")
-    download_frame(levels, "levels.csv")
-    st.caption(
-        "Standard error σ and its margin are root mean squares over the areas and tables of a "
-        "level; the largest σ is that of a cell of the least accurate table in one area."
-    )
+    _levels(planned)
     forecast_of_areas(planned)
-    with st.expander("Every table on every level"):
-        tables = readable(kept(planned.accuracy))
-        columns = {name: column for name, column in TABLE_COLUMNS.items() if name in tables}
-        listing(tables, columns, "Accuracy of each table on each level")
-        download("area_tables.csv", lambda: csv_of_accuracy(planned))
+    _tables(planned)
     if planned.loss.meets_required_targets:
         st.caption(
             "Shares of the budget by level are not set beside this plan: they are not made to meet "
@@ -191,6 +180,32 @@ def _answer(planned: AreaPlan) -> None:
         _shares(planned)
     with st.expander("What this plan guarantees, in full"):
         st.markdown(escaped(planned.guarantee))
+
+
+def _levels(planned: AreaPlan) -> None:
+    st.subheader("How accurate each level is")
+    levels = kept(level_accuracy, planned)
+    listing(levels, ACCURACY_COLUMNS, "Accuracy of the tables of each level")
+    download_frame(levels, "levels.csv")
+    st.caption(
+        "Standard error σ and its margin are root mean squares over the areas and tables of a "
+        "level; the largest σ is that of a cell of the least accurate table in one area."
+    )
+
+
+def _tables(planned: AreaPlan) -> None:
+    with st.expander("Every table on every level"):
+        tables = readable(kept(planned.accuracy))
+        columns = {name: column for name, column in TABLE_COLUMNS.items() if name in tables}
+        listing(tables, columns, "Accuracy of each table on each level")
+        download("area_tables.csv", lambda: csv_of_accuracy(planned))
+
+
+def fairness_of_areas(planned: AreaPlan) -> None:
+    """How unequal levels, their tables and their areas are, for the Fairness page."""
+    _levels(planned)
+    _tables(planned)
+    _by_area(planned)
 
 
 def _targets(planned: AreaPlan) -> None:

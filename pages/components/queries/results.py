@@ -82,7 +82,7 @@ def counts_editor(planned: QueryPlan | None) -> None:
         if planned is None or solution is None:
             return
         views = {
-            "Count by count": lambda: outcomes(planned, stated),
+            "Count by count": lambda: outcomes(planned),
             "Baselines": lambda: baselines(solution),
             "Privacy profile": lambda: privacy_profile(planned),
         }
@@ -151,8 +151,10 @@ def objective_inputs() -> None:
     )
 
 
-def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
+def outcomes(planned: QueryPlan) -> None:
     """Every query with its target and how accurate it is, the missed targets first."""
+    stated = current().query_list
+    assert stated is not None
     frame = with_usefulness(kept(of_queries, planned, stated), _answers(stated))
     has_binding = planned.objective is LARGEST
     if not has_binding:

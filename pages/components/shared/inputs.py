@@ -12,6 +12,7 @@ from rpexplore.analysis.measures import STANDARD_ERROR, VARIANCE, Measure
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.text import number_of, number_text
 from rpexplore.planning.losses.constrained import SumWithinTargets
+from rpexplore.planning.part_plan import TITLES
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.workload import Workload
 
@@ -126,6 +127,26 @@ def attributes_filter(workload: Workload, key: str, **options: Any) -> list[str]
     if not set(chosen) <= set(names):  # the tables that had these are gone
         st.session_state[key] = [name for name in chosen if name in names]
     return st.multiselect("Only tables with all of these attributes", names, key=key, **options)
+
+
+# ---- The part of the plan that the pages under Compare look at.
+
+
+def part_input() -> str:
+    """Its kind, chosen where the plan has several; the choice holds on all pages."""
+    kinds = current().kinds or ("tables",)
+    if len(kinds) == 1:
+        return kinds[0]
+    kind = st.segmented_control(
+        "Part of the plan",
+        kinds,
+        default=kinds[0],
+        format_func=TITLES.__getitem__,
+        required=True,
+        key="part compared",
+        persist_state="session",
+    )
+    return kind if kind in kinds else kinds[0]
 
 
 # ---- The measure in which the pages that look further tell the accuracy.

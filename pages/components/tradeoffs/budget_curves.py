@@ -1,5 +1,6 @@
 """Standard errors and targets met against the budget, on the Trade-offs page."""
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -17,6 +18,8 @@ from rpexplore.analysis.sufficient_budgets import SufficientBudget
 from rpexplore.common.text import number_text
 from rpexplore.figures.budget_curves import Mark, errors_chart, targets_chart
 from rpexplore.figures.chart import COLUMNS, Column, in_measure
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.mechanism.variances import cells_differ
 from rpexplore.planning.planner import Optimum
 from rpexplore.privacy.budget import Budget
@@ -24,6 +27,12 @@ from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.table_text import readable_title, table_from_text, texts_of_tables
 
 HERE = "budget curves"
+SMALLER_ERRORS = "What would smaller errors cost in privacy?"
+PROPORTIONS_KEPT = (
+    "With this objective, the best plan differs from budget to budget. What is shown for other "
+    "budgets keeps the proportions of the current plan; the plan that is made for one can only be "
+    "better."
+)
 MOST_OPTIONS = 1000  # tables to choose from; of more, their attributes are typed
 MOST_CURVES = 6  # as many as there are styles to tell apart
 QUANTILES, MEDIAN, LEAST_ACCURATE = "quantiles", "median", "least accurate"
@@ -43,13 +52,38 @@ TABLE_COLUMNS = {
 
 
 def budget_view(solution: Optimum, measure: Measure) -> None:
-    """Exact curves, and the budget that a wanted accuracy would take."""
-    budget, record_noun = part_budget("tables"), current().record_noun
-    noise = _noise(solution, budget)
+    """Exact curves of tables, and the budget that a wanted accuracy would take."""
+    noise = _noise(solution, part_budget("tables"))
+    _curves("tables", lambda: _chosen_curves(solution), noise, measure)
+
+
+def budget_view_of_areas(planned: AreaPlan, measure: Measure) -> None:
+    """The same by level of areas."""
+    of_part = planned.kind, lambda: budget_curves.area_curves(planned), planned.noise
+    _curves(*of_part, measure)
+    if not planned.loss.is_homogeneous:
+        st.caption(PROPORTIONS_KEPT)
+
+
+def budget_view_of_counts(planned: QueryPlan, measure: Measure) -> None:
+    """The same for own counts."""
+    of_part = planned.kind, lambda: budget_curves.count_curves(planned), planned.noise
+    _curves(*of_part, measure)
+    if not planned.objective.is_homogeneous:
+        st.caption(PROPORTIONS_KEPT)
+
+
+def _curves(
+    kind: str,
+    curves: Callable[[], list[budget_curves.Curve]],
+    noise: DiscreteNoise | None,
+    measure: Measure,
+) -> None:
+    budget, record_noun = part_budget(kind), current().record_noun
     left, right = st.columns([1, 2], gap="large")
     with left:
-        drawn = _chosen_curves(solution)
-        wanted = _wanted_value(drawn, measure, noise)
+        drawn = curves()
+        wanted = _wanted_value(kind, drawn, measure, noise)
     if wanted is None:
         rho, value = budget_curves.half_value(drawn[0], budget, measure)
         mark = Mark(rho, value, f"half of it: {budget_curves.times_for_half(measure)} × ρ")
@@ -115,10 +149,10 @@ def _curves_of(solution: Optimum, text: str) -> list[budget_curves.Curve]:
 
 
 def _wanted_value(
-    drawn: list[budget_curves.Curve], measure: Measure, noise: DiscreteNoise | None
+    kind: str, drawn: list[budget_curves.Curve], measure: Measure, noise: DiscreteNoise | None
 ) -> tuple[int, float, SufficientBudget] | None:
     """Which curve is wanted to be how accurate, and the budget it takes; None: none."""
-    budget, record_noun = part_budget("tables"), current().record_noun
+    budget, record_noun = part_budget(kind), current().record_noun
     st.markdown("**Budget for a wanted accuracy**")
     # By name, which means the same curve among others; a browser keeps what it shows.
     names = [curve.name for curve in drawn]
@@ -147,7 +181,7 @@ def _wanted_value(
     st.button(
         f"Use this budget: {enough.short_text}",
         on_click=use_budget,
-        args=(HERE, enough.budget),
+        args=(HERE, enough.budget, kind),
         disabled=enough.is_stated_as(budget),
     )
     show_messages(HERE)

@@ -157,11 +157,12 @@ def baselines_view(solution: Optimum, measure: Measure) -> None:
 # ---- How the Trade-offs page applies a result.
 
 
-def use_budget(slot: str, budget: Budget, **changes: Any) -> None:
-    """Apply a budget to the open scenario, maybe with other changes; messages go to `slot`."""
-    if change(
-        slot, lambda: current().replaced(budget=budget_of_whole("tables", budget), **changes)
-    ):
+def use_budget(slot: str, budget: Budget, kind: str = "tables", **changes: Any) -> None:
+    """Apply the budget of a part to the scenario, maybe with other changes.
+
+    Messages go to `slot`.
+    """
+    if change(slot, lambda: current().replaced(budget=budget_of_whole(kind, budget), **changes)):
         say(slot, "success", f"Applied: the budget is now {rho_text(budget.rho, 6, 'nearest')}.")
 
 
