@@ -25,8 +25,8 @@ EXPLANATIONS = {
     "Plan": "More budget means less noise and less privacy. See which tables will be good enough, "
     "for how many people, before any record is read.",
     "Fairness": "Tables of one plan are not equally accurate, and this page shows which are the "
-    "most and the least accurate, and why. Other standard plans at the same budget are shown "
-    "beside yours.",
+    "most and the least accurate, and why. Tables are shown beside those of other standard plans "
+    "at the same budget.",
     "Trade-offs": "Each view answers what another budget, another objective or other tables would "
     "do to the accuracy. The plan stays as it is until you apply one of the choices.",
     "Scenarios": "A scenario is everything that a plan is made from: codebook, tables, objective "
