@@ -302,6 +302,8 @@ def _label_ends(
     low, high = (math.log10(limit) for limit in limits)
     heights = [math.log10(value) for value, _, _ in ends]
     moved = axes.spread_apart(heights, _LABEL_ROOM * (high - low))
+    below, above = max(low - min(moved), 0.0), max(max(moved) - high, 0.0)
+    moved = [height + below - above for height in moved]  # beyond the axis, none would be seen
     for (value, name, colour), height in zip(ends, moved, strict=True):
         figure.add_shape(
             type="line",

@@ -52,6 +52,16 @@ def test_curves_hold_the_frame_and_their_names(errors):
     assert "least accurate table: age × sex" in lines[0].hovertemplate
 
 
+def test_names_of_curves_that_lie_close_together_stay_beside_the_axis():
+    close = [curves.Curve(f"level {place}", 30.0 + place / 10) for place in range(6)]
+    frame = curves.errors_by_budget(close, BUDGET)
+    layout = figures.errors_by_budget(frame, 0.1, "1e-6", "people").layout
+    low, high = layout.yaxis.range
+    heights = [note.y for note in layout.annotations if note.text.startswith("level")]
+    assert len(heights) == 6
+    assert low <= min(heights) <= max(heights) <= high
+
+
 def test_axes_are_logarithmic_with_epsilon_above(errors):
     layout = figures.errors_by_budget(errors, 0.1, "1e-6", "people").layout
     assert layout.xaxis.type == layout.xaxis2.type == layout.yaxis.type == "log"
