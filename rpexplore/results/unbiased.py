@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.common.text import plural
-from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain, subsets
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError, WorkloadError
-from rpexplore.estimation.table_map import ArrayStore, largest, subsets
+from rpexplore.estimation.table_map import ArrayStore, largest
 from rpexplore.planning.mechanism.asked_levels import least_noisy_query
 from rpexplore.planning.mechanism.levels import Block, LevelTree
 from rpexplore.planning.mechanism.reconstruction import (

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from scipy import sparse
 
 from rpexplore.common.numbers import read_only
 from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.domain import subsets
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
 from rpexplore.planning.mechanism.kept_totals import KeptTotals
@@ -670,8 +670,7 @@ class Closure:
 def _places_by_bits(k: int) -> np.ndarray:
     """Where a table of k attributes has the residual of each subset, by its bits: int64[2^k]."""
     places = np.empty(2**k, dtype=np.int64)
-    subsets = chain.from_iterable(combinations(range(k), order) for order in range(k + 1))
-    for place, subset in enumerate(subsets):
+    for place, subset in enumerate(subsets(range(k))):
         places[sum(1 << (k - 1 - axis) for axis in subset)] = place
     return read_only(places)
 
