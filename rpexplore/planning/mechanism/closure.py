@@ -235,13 +235,12 @@ class Closure:
     def own_matrices(self, residual: int) -> "dict[int, Strategy]":
         """The strategies of a residual's attributes that are not the ones of other residuals."""
         attributes = self.attributes(residual)
-        found = {
+        return {
             number: own
             for number in attributes
             if number in self.strategies
             and (own := self.strategies[number].of_residuals.get(attributes)) is not None
         }
-        return found
 
     @cached_property
     def residuals_with_own_matrices(self) -> list[int]:
@@ -568,6 +567,11 @@ class Closure:
         own = self.residuals_with_own_matrices
         forms[own] = 1 + np.arange(len(own))
         return forms
+
+    @cached_property
+    def tables_with_own_matrices(self) -> np.ndarray:
+        """Which tables depend on a residual with matrices of its own: bool[n_tables]."""
+        return self.incidence @ (self.residual_forms > 0) > 0
 
     @cached_property
     def columns(self) -> np.ndarray:
