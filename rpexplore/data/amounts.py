@@ -15,7 +15,6 @@ and missing values travel in one column of codes.
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from itertools import combinations
 from math import ceil, floor, prod
 
 import numpy as np
@@ -92,11 +91,6 @@ def _refuse_too_fine(
 def amounts_in(table: Sequence[int], ranges: Mapping[int, int]) -> tuple[int, ...]:
     """The attributes of amounts that a table holds: none, one, or one and weights."""
     return tuple(index for index in table if index in ranges)
-
-
-def subsets(held: Sequence[int]) -> list[tuple[int, ...]]:
-    """All sets of these attributes, (), first, ascending."""
-    return [some for size in range(len(held) + 1) for some in combinations(held, size)]
 
 
 def counts_of_amounts(

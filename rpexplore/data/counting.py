@@ -17,7 +17,6 @@ from rpexplore.data.amounts import (
     counts_of_amounts,
     refuse_too_many,
     split_code,
-    subsets,
 )
 from rpexplore.data.areas import AreaCoder, AreaCuts
 from rpexplore.data.blocks import Block, blocks_by_amount, maximal, summed_tables
@@ -33,7 +32,7 @@ from rpexplore.data.source import (
 )
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.atoms import Atoms
-from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.domain import AttributeIndices, Domain, subsets
 from rpexplore.domain.universe import Universe
 from rpexplore.errors import DataError
 
@@ -479,7 +478,9 @@ def products(
 ) -> dict[AttributeIndices, np.ndarray]:
     """The product of the steps of each set of amounts that are held, but for none of them."""
     return {
-        some: reduce(np.multiply, (steps[index] for index in some)) for some in subsets(held)[1:]
+        some: reduce(np.multiply, (steps[index] for index in some))
+        for some in subsets(held)
+        if some
     }
 
 

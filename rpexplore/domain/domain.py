@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 from unicodedata import normalize
@@ -40,6 +40,12 @@ AttributeSet: TypeAlias = Iterable[str] | str  # names, in any order; a text is 
 AttributeIndices: TypeAlias = tuple[int, ...]  # positions in the domain, ascending
 CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
 """Of codebooks as text with columns."""
+
+
+def subsets(attributes: Sequence[int]) -> Iterator[AttributeIndices]:
+    """All subsets of some attributes, each in their order; the smaller ones first."""
+    for order in range(len(attributes) + 1):
+        yield from combinations(attributes, order)
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def sets_above_zero(
             np.unravel_index(own, cells.shape),
             cells.shape,
             weighted[own],
-            np.maximum(values[own], 0) + (total - np.maximum(values[own], 0).sum()) / len(own),
+            values[own] + (total - values[own].sum()) / len(own),
             tolerance,
         )
         multipliers = _weighted(table.reshape(cells.shape)).ravel() - weighted

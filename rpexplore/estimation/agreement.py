@@ -7,13 +7,12 @@ from itertools import chain
 import numpy as np
 
 from rpexplore.common.processes import Progress
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, subsets
 from rpexplore.estimation.table_map import (
     ArrayStore,
     ContributionArrays,
     TableMap,
     beyond_shares,
-    subsets,
     without_rounding,
 )
 from rpexplore.planning.mechanism.reconstruction import spread_sum

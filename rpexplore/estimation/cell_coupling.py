@@ -6,8 +6,8 @@ from itertools import accumulate
 import numpy as np
 from scipy import sparse
 
-from rpexplore.domain.domain import AttributeIndices
-from rpexplore.estimation.table_map import TableMap, subsets
+from rpexplore.domain.domain import AttributeIndices, subsets
+from rpexplore.estimation.table_map import TableMap
 
 # Without strategies, a table's own contribution is the table less its means over any of its axes,
 # with signs: Σ_{C⊆T} (−1)^|T∖C| (mean over T∖C, spread). So tables exchange nothing but totals over

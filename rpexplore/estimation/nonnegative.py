@@ -9,13 +9,13 @@ import numpy as np
 
 from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import Progress, no_progress, one_thread
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, subsets
 from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.estimation.active_cells import sets_above_zero
 from rpexplore.estimation.cell_coupling import CellCoupling
 from rpexplore.estimation.exact_totals import inner_point
-from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets, without_rounding
+from rpexplore.estimation.table_map import ContributionArrays, TableMap, without_rounding
 from rpexplore.planning.mechanism.strategy import Strategy
 
 # GReM-LNN (ReM §3.1): minimise Σ_A ‖c_A − z_A‖², measured as in `table_map`, over the contributions

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from rpexplore.common.processes import Progress, no_progress, one_thread, part_of_progress
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, subsets
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.agreement import agreeing
 from rpexplore.estimation.hidden import (
@@ -33,12 +33,7 @@ from rpexplore.estimation.standard_errors import (
     pooled_factor,
     rehearsed_release,
 )
-from rpexplore.estimation.table_map import (
-    ArrayStore,
-    ContributionArrays,
-    MeasuredResiduals,
-    subsets,
-)
+from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, MeasuredResiduals
 from rpexplore.planning.mechanism.reconstruction import marginal
 
 _PAIRS_DONE, _FITTED = 0.3, 0.7  # shares of the work

@@ -8,16 +8,11 @@ import numpy as np
 
 from rpexplore.common.numbers import normal_quantile
 from rpexplore.common.seeded_numbers import SeededNumbers
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, subsets
 from rpexplore.estimation.hidden import free_counts
 from rpexplore.estimation.one_way import OneWay, remaining_variance
 from rpexplore.estimation.pairs import FactorModel
-from rpexplore.estimation.table_map import (
-    ArrayStore,
-    ContributionArrays,
-    MeasuredResiduals,
-    subsets,
-)
+from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, MeasuredResiduals
 from rpexplore.planning.mechanism.strategy import Strategy
 
 # The relative error of a cell is that of all its subtables together: what each adds of its own,

@@ -14,7 +14,7 @@ from collections.abc import (
     Sequence,
 )
 from functools import cached_property
-from itertools import accumulate, combinations, groupby
+from itertools import accumulate, groupby
 from math import prod
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
@@ -23,7 +23,7 @@ import numpy as np
 
 from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import in_order
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, subsets
 from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import marginal
@@ -213,11 +213,6 @@ def largest(sets: Iterable[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
     """The sets that are in no other of them, each once, in their order."""
     members = {one: frozenset(one) for one in sets}
     return [one for one, own in members.items() if not any(own < two for two in members.values())]
-
-
-def subsets(table: AttributeIndices) -> Iterable[AttributeIndices]:
-    """All subsets of the attributes of a table, the smaller first."""
-    return (subset for order in range(len(table) + 1) for subset in combinations(table, order))
 
 
 def _bounds(size: int, strategy: Strategy | None) -> tuple[float, float]:

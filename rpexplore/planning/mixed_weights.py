@@ -21,7 +21,9 @@ NOT_SIMULATED = 0.5
 FEWEST_OF_THREE = 3
 """Attributes of a table from which on weights by pairs may be wrong about it."""
 
-_ABOUT_AS_GOOD = 1.01  # times the largest loss of another: smaller differences are chance
+ABOUT_AS_GOOD = 1.01
+"""Times the largest loss of another plan or mixture: smaller differences are chance."""
+
 _LEAST_ERROR = 1e-9  # that is divided by
 
 
@@ -57,4 +59,4 @@ def loses_less_at_worst(
     least = np.minimum(adaptive, fixed if best is None else best)
     least = np.maximum(least, _LEAST_ERROR)
     worst = [float(np.max(np.asarray(errors) / least)) for errors in (adaptive, fixed)]
-    return _ABOUT_AS_GOOD * worst[0] < worst[1]
+    return ABOUT_AS_GOOD * worst[0] < worst[1]

@@ -182,9 +182,9 @@ def refuse_other_first(plan: TablePlan) -> None:
 
 
 def _refuse_other_tables(tables: TablePlan, other: TablePlan) -> None:
-    """Raise `PlanError` unless two plans are for the same tables, measured by the same matrices.
+    """Raise `PlanError` unless a rest is planned for the same tables, matrices and privacy unit.
 
-    The other one, of a rest, by the loss that weights are found for.
+    other: the best plan for the new weights, or the rest itself; of the least sum of variances
     """
     if not isinstance(other.loss, SumOfVariances):
         raise PlanError(

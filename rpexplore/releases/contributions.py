@@ -168,11 +168,10 @@ class Contributions:
         workload, closure = self._plan.workload, self._plan.closure
         is_single = [basis.is_identity for _, basis in workload.attribute_bases]
         bases = np.where([*is_single, True], -1, np.arange(len(is_single) + 1))
-        # Those with residuals that are measured by matrices of their own alone.
-        has_own = closure.incidence @ (closure.residual_forms > 0) > 0
         forms = [
             workload.orders,
-            np.where(has_own, 1 + np.arange(len(workload)), 0),
+            # Each of these by itself.
+            np.where(closure.tables_with_own_matrices, 1 + np.arange(len(workload)), 0),
             *closure.attribute_forms[workload.members].T,
             *bases[workload.attribute_basis_index].T,
         ]

@@ -344,18 +344,17 @@ def resume(
             plan = load_plan(folder / PLAN)
             book, entry = noted_run(ledger_of_run(note.ledger, ledger), note, folder)
             booked = note.booked_sha256 or note.plan_sha256
-            is_own = note.plan_sha256 == plan.sha256 and booked == plan.booked_sha256
-            if is_own and (entry is None or entry.plan_sha256 != booked):
+            if (note.plan_sha256, booked) != (plan.sha256, plan.booked_sha256):
+                raise ReleaseError(
+                    f"The run into {str(output)!r} cannot be finished: the plan in "
+                    f"{str(folder / PLAN)!r} is not the one that was booked; restore that file."
+                )
+            if entry is None or entry.plan_sha256 != booked:
                 raise ReleaseError(
                     f"The run into {str(output)!r} cannot be finished: the ledger {book.name!r} "
                     "does not have it; name the ledger that it was booked in where it is now "
                     f"(--ledger). If that is lost for good, remove {str(folder)!r} and run the "
                     "plan again, which is charged as a further run."
-                )
-            if entry is None or not is_own:
-                raise ReleaseError(
-                    f"The run into {str(output)!r} cannot be finished: the plan in "
-                    f"{str(folder / PLAN)!r} is not the one that was booked; restore that file."
                 )
             steps = PlanSteps.of(plan)
             if is_entered_as_finished(book, entry, folder):

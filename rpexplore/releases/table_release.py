@@ -35,6 +35,7 @@ from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import MEANS, RELEASED, frame_of
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.asked_levels import least_noisy_query
+from rpexplore.planning.mechanism.levels import LevelTree
 from rpexplore.planning.mechanism.reconstruction import (
     Where,
     contribution,
@@ -172,6 +173,11 @@ class TableRelease(PartRelease[TablePlan]):
             for position, names in enumerate(self.table_names)
             if workload.has_means[position] and (path := table_path(position, names, MEANS_FOLDER))
         ]
+
+    @property
+    def trees(self) -> tuple[LevelTree, ...]:
+        """Of attributes that tables have at several levels, as of its closure."""
+        return self.plan.closure.trees
 
     @property
     def sums_noun(self) -> str:

@@ -57,27 +57,34 @@ _ERROR_COLUMNS = {
 }
 
 
-def forecast_in_areas(plan: AreaPlan, given: Given) -> AreaForecast | str:
-    """The forecast of tables in areas by what is public; or why there is none, in a sentence."""
+def _forecast_of(plan: AreaPlan, given: Given) -> tuple[FrontRow, list[Section]]:
+    """The forecast by what is public, on the first page and in a section of its own.
+
+    Where that says nothing, the first page says why.
+    """
     try:
         public = given.public
         if public is None and given.expected is not None:
             public = public_tables_by(plan.domain, given.expected)
         if public is None:
-            return "Not known without expected counts."
+            return ("Forecast", "Not known without expected counts."), []
         noun = plan.budget.counted_as(given.record_noun)
-        return area_forecast_by(
+        made = area_forecast_by(
             plan, public, given.cv_limit, given.area_totals, given.design, noun=noun
         )
     except WorkloadError as error:
-        return f"Not known, as what is public does not fit the tables in areas: {error}"
+        said = f"Not known, as what is public does not fit the tables in areas: {error}"
+        return ("Forecast", said), []
+    people = made.people.text(describe_share)
+    row = f"Forecast: {people} of {made.whom} in good cells", f"{made.describe()} {made.rests_on}"
+    return row, [_forecast(made)]
 
 
 def areas_report(plan: AreaPlan, given: Given) -> PartReport:
     """What there is to tell of tables in areas."""
-    made = forecast_in_areas(plan, given)
+    forecast_row, forecast_sections = _forecast_of(plan, given)
     return PartReport(
-        front=_front(plan, given.record_noun, made),
+        front=_front(plan, given.record_noun, forecast_row),
         sections=[
             *aggregations(plan.workload.tables, plan.closure.strategies),
             _areas(plan),
@@ -85,14 +92,14 @@ def areas_report(plan: AreaPlan, given: Given) -> PartReport:
             _accuracy(plan, given.record_noun),
             _fairness(plan),
             *_best_guesses(given),
-            *([] if isinstance(made, str) else [_forecast(made)]),
+            *forecast_sections,
             *_targets(plan),
         ],
         of_kind=f" of {plural(plan.workload.tree.n_areas, 'area')}",
     )
 
 
-def _front(plan: AreaPlan, record_noun: str, made: AreaForecast | str) -> list[FrontRow]:
+def _front(plan: AreaPlan, record_noun: str, forecast: FrontRow) -> list[FrontRow]:
     """What is released and how accurate it is, for who has a minute."""
     tree, top = plan.workload.tree, area_headline(plan)
     tables = plan.workload.tables
@@ -114,12 +121,7 @@ def _front(plan: AreaPlan, record_noun: str, made: AreaForecast | str) -> list[F
             f"{plural(len(tree.levels), 'level')} ({', '.join(tree.levels)}), which {kinds} "
             f"by {names or 'nothing but the area'}.",
         ),
-        ("Forecast", made)
-        if isinstance(made, str)
-        else (
-            f"Forecast: {made.people.text(describe_share)} of {made.whom} in good cells",
-            f"{made.describe()} {made.rests_on}",
-        ),
+        forecast,
         (
             "Margin of error",
             f"±{rounded(top.median_margin, 3)} {unit} for {top.median_text} of all areas, "

@@ -15,7 +15,6 @@ from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.public_tables import PublicTables
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.stated_forecast import StatedForecast
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.kinds import FrontRow, Given
 from rpexplore.reports.section import Numbers, Section
@@ -23,39 +22,37 @@ from rpexplore.reports.section import Numbers, Section
 _MOST_TABLES = 20
 
 
-def forecast_of(plan: TablePlan, given: Given) -> Forecast | str:
-    """The forecast of tables by what is public; or why there is none, in a sentence."""
+def forecast_of(plan: TablePlan, given: Given) -> tuple[FrontRow, list[Section]]:
+    """The forecast on the first page, and in sections of its own if it is made for the report.
+
+    By the forecast that the plan keeps, where there is one, else by what is public. Where that says
+    nothing, the first page says why.
+    """
     limit, design = given.cv_limit, given.design
-    noun = plan.budget.counted_as(given.record_noun)
+    whom = plan.budget.counted_as(given.record_noun)
+    if given.kept is not None:
+        people = Range(*given.kept.all.people).text(describe_share)
+        row = f"Forecast: {people} of {whom} in good cells", describe_forecast(given.kept)
+        return row, []
     try:
         if given.public is not None:
             tables, number = given.public.tables, given.public.expected
-            made = Forecast(plan, tables, number, limit, survey=design, noun=noun)
+            made = Forecast(plan, tables, number, limit, survey=design, noun=whom)
         elif given.expected is not None:
-            made = forecast_by(plan, given.expected, limit, design, noun)
+            made = forecast_by(plan, given.expected, limit, design, whom)
         else:
-            return "Not known without expected counts."
+            return ("Forecast", "Not known without expected counts."), []
     except WorkloadError as error:
-        return f"Not known, as what is public does not fit the tables: {error}"
-    return made if made.n_tables else f"Not known: left out are {LEFT_OUT}."
-
-
-def forecast_row(made: Forecast | str, kept: StatedForecast | None, whom: str) -> FrontRow:
-    """The headline on the first page; by the forecast that the plan keeps, where there is one.
-
-    whom: the word for those whom the tables count
-    """
-    if kept is not None:
-        people = Range(*kept.all.people).text(describe_share)
-        return f"Forecast: {people} of {whom} in good cells", describe_forecast(kept)
-    if isinstance(made, str):
-        return "Forecast", made
+        said = f"Not known, as what is public does not fit the tables: {error}"
+        return ("Forecast", said), []
+    if not made.n_tables:
+        return ("Forecast", f"Not known: left out are {LEFT_OUT}."), []
     people = made.people.text(describe_share)
-    said = f"{made.describe()} {made.rests_on}"
-    return f"Forecast: {people} of {made.whom} in good cells", said
+    row = f"Forecast: {people} of {made.whom} in good cells", f"{made.describe()} {made.rests_on}"
+    return row, [_forecast(made)]
 
 
-def forecast_section(made: Forecast) -> Section:
+def _forecast(made: Forecast) -> Section:
     """How good tables will be: by number of attributes, and the worst ones."""
     worst = made.tables().head(_MOST_TABLES)
     return Section(

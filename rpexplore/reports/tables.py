@@ -8,7 +8,6 @@ import pandas as pd
 from rpexplore.analysis import accuracy as standard_errors
 from rpexplore.analysis import binding_targets, fairness, measures, targets_met
 from rpexplore.analysis.accuracy import csv_of_accuracy, headline, readable
-from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.measures import SCHEMES, Accuracy, scheme_of, unweighted
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.analysis.targets_met import target_counts
@@ -32,7 +31,7 @@ from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.adaptive import readings
 from rpexplore.reports.evidence import aggregations, baselines_section
 from rpexplore.reports.first_pages import what_is_released
-from rpexplore.reports.forecast import forecast_of, forecast_row, forecast_section
+from rpexplore.reports.forecast import forecast_of
 from rpexplore.reports.kinds import FrontRow, Given, PartReport
 from rpexplore.reports.section import Attachment, Numbers, Points, Section, template_blocks
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -44,7 +43,7 @@ from rpexplore.workload.targets import MET_FACTOR
 def tables_report(plan: TablePlan, given: Given) -> PartReport:
     """What there is to tell of tables."""
     noun = given.record_noun
-    made = "" if given.kept is not None else forecast_of(plan, given)
+    forecast_row, forecast_sections = forecast_of(plan, given)
     sections = [
         *aggregations(plan.workload, plan.closure.strategies),
         tables_section(plan),
@@ -53,11 +52,9 @@ def tables_report(plan: TablePlan, given: Given) -> PartReport:
     ]
     if plan.loss.is_available and not plan.closure.has_own_costs:
         sections.append(baselines_section(plan))
-    if isinstance(made, Forecast):
-        sections.append(forecast_section(made))
+    sections += forecast_sections
     sections += [targets(plan, given.request), readings(given.request, given.rehearsal, noun)]
-    whom = plan.budget.counted_as(noun)
-    return PartReport(_front(plan, given, forecast_row(made, given.kept, whom)), sections)
+    return PartReport(_front(plan, given, forecast_row), sections)
 
 
 def _front(plan: TablePlan, given: Given, forecast: FrontRow) -> list[FrontRow]:

@@ -196,18 +196,16 @@ def common_strategies(
 
 def _refuse_other_matrices(parts: Sequence[Estimates], strategies: Mapping[int, Strategy]) -> None:
     """Raise `ReleaseError` if a residual was measured by one matrix here and another one there."""
+    by_residual = {index for index, strategy in strategies.items() if strategy.of_residuals}
+    measured: dict[tuple[AttributeIndices, int], tuple[Strategy, str]] = {}
     for part in parts:
+        release = part.sources[0].name
         for subset in part.contributions:
-            for index in subset:
-                strategy = strategies.get(index)
-                if strategy is None or not strategy.of_residuals:
-                    continue
-                own, joint = part.strategies[index].within(subset), strategy.within(subset)
-                if not np.array_equal(own.matrix, joint.matrix):
-                    other = next(one for one in parts if one is not part)
-                    name = part.domain.names[index]
-                    sources = other.sources[0].name, part.sources[0].name
-                    raise _measured_differently(name, *sources)
+            for index in by_residual.intersection(subset):
+                own = part.strategies[index].within(subset)
+                other, first = measured.setdefault((subset, index), (own, release))
+                if not np.array_equal(own.matrix, other.matrix):
+                    raise _measured_differently(part.domain.names[index], first, release)
 
 
 def _measured_differently(name: str, first: str, other: str) -> ReleaseError:

@@ -9,9 +9,9 @@ from math import inf, prod
 
 import numpy as np
 
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, subsets
 from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
-from rpexplore.estimation.table_map import ContributionArrays, subsets
+from rpexplore.estimation.table_map import ContributionArrays
 from rpexplore.releases.packed_tables import packed_tables
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.synthetic.population import records_swept, sweep_chunk_size

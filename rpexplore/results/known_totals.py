@@ -164,7 +164,7 @@ def with_known_totals(
         _has_aggregations(source)
         or (source.plan.closure.trees and not _has_groups(source, domain, attributes))
     ):
-        return _known_release(source, domain, tables)
+        return _known_release(source, domain, [*source.known_totals, *tables])
     has_known = isinstance(source, Estimates) and source.known
     measured = Estimates.of(source, at_levels=not has_known)
     estimates = with_groups(measured, attributes)

@@ -21,9 +21,8 @@ from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import Exact, exact_fraction, read_only, shown
 from rpexplore.common.text import csv_rows, refuse_unclear
 from rpexplore.domain.attribute import Attribute
-from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain, subsets
 from rpexplore.errors import BudgetError, ReleaseError
-from rpexplore.estimation.table_map import subsets
 from rpexplore.releases.large_tables import MAX_TABLE_CELLS
 from rpexplore.results.measurement_source import MeasurementSource
 from rpexplore.results.unbiased import Estimates

@@ -31,7 +31,7 @@ import pyarrow as pa
 from rpexplore.common.numbers import normal_quantile, shown_few, shown_value
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.text import FORMULAS_ESCAPED, data_size, joined
-from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.domain import AttributeIndices, Domain, subsets
 from rpexplore.domain.readings import READINGS
 from rpexplore.domain.result_schema import (
     INTERVAL_ROLES,
@@ -44,13 +44,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.estimation.nonnegative import GAP, Nonnegative, impossible_cells, with_zeros
 from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.estimation.smooth_tables import SmoothTables
-from rpexplore.estimation.table_map import (
-    ArrayStore,
-    ContributionArrays,
-    TableMap,
-    largest,
-    subsets,
-)
+from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, TableMap, largest
 from rpexplore.estimation.whole_numbers import (
     MOST_OF_THREE,
     MOST_SEARCHED,

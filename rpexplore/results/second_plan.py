@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from rpexplore.common.processes import Progress, no_progress
-from rpexplore.domain.domain import Domain, difference_of_cells
+from rpexplore.domain.domain import Domain, difference_of_cells, subsets
 from rpexplore.errors import WorkloadError
 from rpexplore.estimation.smooth_tables import smooth_residuals
-from rpexplore.estimation.table_map import MeasuredResiduals, subsets
+from rpexplore.estimation.table_map import MeasuredResiduals
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.privacy.budget import Budget
 from rpexplore.releases.items import PartReader

@@ -26,6 +26,7 @@ from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mixed_weights import (
+    ABOUT_AS_GOOD,
     FEWEST_OF_THREE,
     NOT_SIMULATED,
     loses_less_at_worst,
@@ -49,7 +50,6 @@ SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
 
 _MOST_ATTRIBUTES = 8  # that are simulated, for time
 _MOST_CELLS = 1_000_000  # of their tables
-_ABOUT_AS_GOOD = 1.01  # times the least of the largest losses
 _CLEARLY_BETTER = 1.03  # a gain by which weights by pairs alone are taken
 _LEAST_ERROR = 1e-9  # that is divided by
 
@@ -189,7 +189,7 @@ def choose_smooth_weights(
     at_worst = (errors / errors.min(axis=0)).max(axis=1)
     least = at_worst[1:].min()
     # Of mixtures about as good that with most by pairs: smaller differences are chance.
-    share = SHARES[1 + int(np.argmax(at_worst[1:] <= _ABOUT_AS_GOOD * least))]
+    share = SHARES[1 + int(np.argmax(at_worst[1:] <= ABOUT_AS_GOOD * least))]
     # By pairs alone next to nothing of larger tables is measured, and nothing shows what they hide.
     if _CLEARLY_BETTER * at_worst[0] < least:
         share = SHARES[0]

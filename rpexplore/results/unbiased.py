@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.common.text import plural
-from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain, subsets
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError, WorkloadError
-from rpexplore.estimation.table_map import ArrayStore, largest, subsets
+from rpexplore.estimation.table_map import ArrayStore, largest
 from rpexplore.planning.mechanism.asked_levels import least_noisy_query
 from rpexplore.planning.mechanism.levels import Block, LevelTree
 from rpexplore.planning.mechanism.reconstruction import (
@@ -160,10 +160,8 @@ class Estimates(PartReader):
         Raises `ReleaseError` if there are no tables, or they have an attribute at several levels.
         """
         part: Any = results if isinstance(results, cls) else results.measured_tables()
-        if part.kind == "tables" and not at_levels:
-            trees = part.trees if isinstance(part, cls) else part.plan.closure.trees
-            if trees:
-                raise several_levels(part.domain.names[trees[0].column])
+        if part.kind == "tables" and not at_levels and part.trees:
+            raise several_levels(part.domain.names[part.trees[0].column])
         if isinstance(part, cls):
             return part
         makers = {"tables": cls.of_tables, "rounds": cls.of_adaptive}
@@ -483,11 +481,6 @@ def positions_of_counts(tables: TableRelease | Estimates) -> list[int]:
         for position, names in enumerate(tables.table_names)
         if not amounts.intersection(names)
     ]
-
-
-def has_levels(tables: TableRelease | Estimates) -> bool:
-    """Whether an attribute is in tables at several levels, so that no model fits them."""
-    return bool(tables.trees if isinstance(tables, Estimates) else tables.plan.closure.trees)
 
 
 def several_levels(column: str) -> ReleaseError:

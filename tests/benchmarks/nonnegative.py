@@ -16,8 +16,9 @@ import pandas as pd
 
 import rpexplore as rp
 from rpexplore.data.source import Counts
+from rpexplore.domain.domain import subsets
 from rpexplore.estimation.nonnegative import GAP, Nonnegative, nonnegative
-from rpexplore.estimation.table_map import ContributionArrays, subsets
+from rpexplore.estimation.table_map import ContributionArrays
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.measurement import measure_residual

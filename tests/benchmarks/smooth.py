@@ -16,10 +16,10 @@ import pandas as pd
 import rpexplore as rp
 from rpexplore.common.numbers import normal_quantile
 from rpexplore.data.source import Counts
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, subsets
 from rpexplore.estimation.nonnegative import nonnegative
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
-from rpexplore.estimation.table_map import ContributionArrays, MeasuredResiduals, TableMap, subsets
+from rpexplore.estimation.table_map import ContributionArrays, MeasuredResiduals, TableMap
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan

@@ -5,10 +5,11 @@ from functools import reduce
 import numpy as np
 import pytest
 
+from rpexplore.domain.domain import subsets
 from rpexplore.estimation import active_cells
 from rpexplore.estimation.active_cells import sets_above_zero
 from rpexplore.estimation.nonnegative import nonnegative
-from rpexplore.estimation.table_map import TableMap, subsets
+from rpexplore.estimation.table_map import TableMap
 
 SHAPE = (4, 10, 60)
 

@@ -5,6 +5,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
+from rpexplore.domain.domain import subsets
 from rpexplore.estimation.hidden import (
     Misfit,
     contradicted,
@@ -14,7 +15,7 @@ from rpexplore.estimation.hidden import (
     towards_measured,
 )
 from rpexplore.estimation.smooth_tables import smooth_residuals
-from rpexplore.estimation.table_map import MeasuredResiduals, subsets
+from rpexplore.estimation.table_map import MeasuredResiduals
 from tests.support.joint_records import JOINT_RECORDS
 
 SIZES = np.array([6, 6, 6])

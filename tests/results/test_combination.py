@@ -345,6 +345,24 @@ def test_different_strategies_are_refused():
     assert combined.strategies[0] is first
 
 
+def test_other_matrices_of_one_residual_are_refused_by_the_releases_that_have_them():
+    rows, others = np.array([[8, -8, 0], [8, 8, -8]]), np.array([[8, -8, 0], [4, 4, -4]])
+    alike = Strategy(rows, 4)
+    own = Strategy(rows, 4, of_residuals={(0, 1): Strategy(others, 4)})
+    first, second = (
+        estimates(name=name, tables=tables, strategies={0: alike})
+        for name, tables in (("one", [(0,)]), ("two", [(0, 1)]))
+    )
+    third = estimates(name="three", tables=[(0, 1)], strategies={0: own})
+    for parts, named in (
+        ((first, second, third), "'two' and 'three'"),
+        ((third, first, second), "'three' and 'two'"),
+    ):
+        with pytest.raises(ReleaseError, match=f"measured by different strategies for {named}"):
+            combine(*parts)
+    assert combine(first, third).strategies[0].within((0, 1)).integers.tolist() == others.tolist()
+
+
 def test_other_values_counted_in_other_categories_are_refused():
     one = estimates(name="one", unknown_values={"a": "1"}, plan_sha256="p")
     two = estimates(name="two", unknown_values={"a": "2"}, plan_sha256="p")

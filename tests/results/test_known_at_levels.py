@@ -232,6 +232,18 @@ def test_tables_of_sums_meet_them_in_rows_as_planned(of_sums, tmp_path, method):
     assert whole.sum(axis=1).tolist() == pytest.approx(rows["value"].tolist())
 
 
+def test_further_totals_are_met_beside_those_before(at_levels):
+    known = {names: summed(names, at_levels) for names in (("age@adult",), ("sex",))}
+    together, one_by_one = with_known_totals(at_levels, known), at_levels
+    for names, counts in known.items():
+        one_by_one = with_known_totals(one_by_one, {names: counts})
+    assert one_by_one.known_tables == together.known_tables
+    for position in range(len(TABLES)):
+        assert one_by_one.cells(position).equals(together.cells(position))
+    with pytest.raises(ReleaseError, match="contradict each other"):
+        with_known_totals(one_by_one, {("sex",): known["sex",] + 1})
+
+
 def test_what_levels_tell_in_part_is_refused(at_levels, of_sums, tmp_path):
     with pytest.raises(ReleaseError, match=r"by 'age@odd', and the tables have 'age' by other gr"):
         with_known_totals(at_levels, {"age@odd": [1, 2]})

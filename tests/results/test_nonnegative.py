@@ -9,13 +9,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from rpexplore.domain.domain import subsets
 from rpexplore.domain.structural_zeros import StructuralZeros
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation import active_cells, cell_coupling
 from rpexplore.estimation import nonnegative as nonnegative_module
 from rpexplore.estimation.cell_coupling import CellCoupling
 from rpexplore.estimation.nonnegative import GAP, nonnegative
-from rpexplore.estimation.table_map import TableMap, subsets
+from rpexplore.estimation.table_map import TableMap
 from rpexplore.planning.mechanism.reconstruction import marginal
 from tests.support.generalised import any_strategy
 from tests.support.oracles import kron

@@ -6,10 +6,11 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.seeded_numbers import SeededNumbers
+from rpexplore.domain.domain import subsets
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.nonnegative import GAP, nonnegative
 from rpexplore.estimation.standard_errors import normal_noise
-from rpexplore.estimation.table_map import MeasuredResiduals, TableMap, subsets
+from rpexplore.estimation.table_map import MeasuredResiduals, TableMap
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.release import release
 from rpexplore.results.combination import combine, load_combined, load_unbiased, write_combined

@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import simpson
 from scipy.stats import gamma, norm
 
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.domain import Domain, subsets
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation import table_map
 from rpexplore.estimation.nonnegative import nonnegative
@@ -24,7 +24,7 @@ from rpexplore.estimation.one_way import (
 from rpexplore.estimation.pairs import AttributeFactors, FactorModel, Prior
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.estimation.standard_errors import ErrorModel, error_factor, pooled_factor
-from rpexplore.estimation.table_map import MeasuredResiduals, TableMap, subsets
+from rpexplore.estimation.table_map import MeasuredResiduals, TableMap
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise, marginal
 from tests.support.generalised import any_strategy
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 from streamlit.components.v2 import component
@@ -63,7 +64,7 @@ def overview(planned: TablePlan | None, made: Forecast | None, whole: Plan | Non
     orders = [] if planned is None else sorted({*planned.workload.orders.tolist()})
     by_order = {f"{order}-way": order for order in orders if order or len(orders) == 1}
     beside = [] if whole is None else [part for part in whole.parts if part.kind != "tables"]
-    by_part = {TITLES[part.kind]: part for part in beside}
+    by_part: dict[str, Any] = {TITLES[part.kind]: part for part in beside}
     views = [*by_order, *by_part]
     if st.session_state.get(_VIEW) not in views:
         st.session_state[_VIEW] = "2-way" if "2-way" in views else [*by_order, *by_part][-1]
@@ -77,25 +78,30 @@ def overview(planned: TablePlan | None, made: Forecast | None, whole: Plan | Non
     )
     if view in by_part:
         _of_part(by_part[view])
+        if view == TITLES["areas"]:
+            _of_areas(by_part[view])
         return None
     assert planned is not None
     return _of_order(planned, made, by_order[view or views[0]])
 
 
 def _of_part(part: PartPlan) -> None:
-    """The margins of error of areas by level, with their forecast; or of own counts."""
+    """The margins of error of areas by level, or of own counts."""
     frame = kept(part.accuracy)
     levels = list(dict.fromkeys(frame["level"])) if part.kind == "areas" else []
     _mount(bars(marks_of_items(frame, levels), -1))
     st.caption(f"{_MARGINS}{', root mean squares over areas and tables' if levels else ''}.")
-    if isinstance(part, AreaPlan):
-        in_areas = forecast_in_areas(part)
-        if in_areas is not None:
-            shown = kept(levels_for_reading, in_areas)
-            show_forecast(in_areas, shown, "Forecast of areas by level")
-            suggested_in_areas(in_areas)
-        where = {"part": "areas", "areas": "Map"}
-        st.page_link("pages/workload.py", label="Areas on a map", query_params=where)
+
+
+def _of_areas(part: AreaPlan) -> None:
+    """The forecast of areas, and where to see them on a map."""
+    in_areas = forecast_in_areas(part)
+    if in_areas is not None:
+        shown = kept(levels_for_reading, in_areas)
+        show_forecast(in_areas, shown, "Forecast of areas by level")
+        suggested_in_areas(in_areas)
+    where = {"part": "areas", "areas": "Map"}
+    st.page_link("pages/workload.py", label="Areas on a map", query_params=where)
 
 
 def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> Mark:

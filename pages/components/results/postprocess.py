@@ -47,7 +47,7 @@ from rpexplore.results.known_totals import (
 from rpexplore.results.processed_folder import postprocess, why_not_smooth
 from rpexplore.results.processed_tables import Method, ProcessedTables
 from rpexplore.results.results import load_any_results
-from rpexplore.results.unbiased import Estimates, has_levels
+from rpexplore.results.unbiased import Estimates
 from rpexplore.serving.tasks import Task
 from rpexplore.workload.table_text import title
 
@@ -121,7 +121,7 @@ def rounding_choice(offered: Sequence[int], key: str) -> int:
 
 
 def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> None:
-    at_levels = has_levels(source)
+    at_levels = bool(source.trees)
     methods: list[Method | None] = ["nonnegative"] if at_levels else list(_SECONDS)
     method = st.radio(
         "Counts, and what to publish them for",

@@ -29,7 +29,7 @@ from rpexplore.results.synthetic.area_records import AreaRecords, synthesize_are
 from rpexplore.results.synthetic.impossible import of_names
 from rpexplore.results.synthetic.records import RECORDS, TABLES, SyntheticRecords
 from rpexplore.results.synthetic.records_folder import MOST_RECORDS, synthesize
-from rpexplore.results.unbiased import Estimates, has_levels
+from rpexplore.results.unbiased import Estimates
 
 FIRST = 100  # records that are shown
 TABLE_COLUMNS = {  # what matters first: a narrow screen shows no more
@@ -63,7 +63,7 @@ def synthesizing(source: TableRelease | Estimates, folder: Path) -> None:
             "comparison with the release."
         )
         options: dict[str, Any] | None = {}
-        if has_levels(source):
+        if source.trees:  # attributes at several levels
             st.caption(
                 "As tables have an attribute at several levels, the records are those of "
                 "nonnegative whole counts, with a column for each level."

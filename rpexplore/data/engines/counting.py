@@ -16,7 +16,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.data.amounts import amounts_in, counts_of_amounts, subsets
+from rpexplore.data.amounts import amounts_in, counts_of_amounts
 from rpexplore.data.blocks import Block, blocks_by_amount
 from rpexplore.data.coding import MISSING, UNKNOWN, code_type
 from rpexplore.data.engines.coding import (
@@ -45,7 +45,7 @@ from rpexplore.data.source import (
     no_counts,
 )
 from rpexplore.domain.atoms import MOST_KEYS, Atoms
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, subsets
 from rpexplore.domain.universe import BOOLEANS, DAYS, NUMBERS, Comparison, Universe
 from rpexplore.errors import DataError
 
@@ -389,7 +389,8 @@ class Tally:
         self._sums: dict[int, dict[AttributeIndices, np.ndarray]] = {
             position: {
                 some: np.zeros(self._counts[position].shape, dtype=np.int64)
-                for some in subsets(held)[1:]
+                for some in subsets(held)
+                if some
             }
             for position, table in enumerate(request.tables)
             if (held := amounts_in(table, request.ranges))

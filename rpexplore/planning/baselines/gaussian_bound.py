@@ -15,14 +15,8 @@ from itertools import product
 import numpy as np
 
 from rpexplore.common.processes import one_thread
-from rpexplore.planning.baselines.plan_bound import (
-    Alike,
-    Axes,
-    TableParts,
-    Values,
-    axes_of,
-    subsets,
-)
+from rpexplore.domain.domain import subsets
+from rpexplore.planning.baselines.plan_bound import Alike, Axes, TableParts, Values, axes_of
 from rpexplore.planning.baselines.residual_axis import as_weights
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.workload.workload import Workload

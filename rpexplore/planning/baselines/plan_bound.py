@@ -15,11 +15,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations, product
+from itertools import product
 
 import numpy as np
 
 from rpexplore.common.processes import one_thread
+from rpexplore.domain.domain import subsets
 from rpexplore.planning.baselines.residual_axis import as_weights
 from rpexplore.planning.baselines.residual_bound import residual_bound
 from rpexplore.planning.mechanism.closure import Closure
@@ -342,11 +343,6 @@ def _product(tensor: np.ndarray, vectors: Sequence[np.ndarray]) -> np.ndarray:
     for vector in reversed(vectors):
         tensor = tensor @ vector
     return tensor
-
-
-def subsets(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All subsets of some columns, the smaller first."""
-    return chain.from_iterable(combinations(columns, n) for n in range(len(columns) + 1))
 
 
 def _least_square(axes: Axes, tables: Sequence[TableParts], noise: _Noise) -> float:

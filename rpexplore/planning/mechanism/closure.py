@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from scipy import sparse
 
 from rpexplore.common.numbers import read_only
 from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.domain import subsets
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
 from rpexplore.planning.mechanism.kept_totals import KeptTotals
@@ -235,13 +235,12 @@ class Closure:
     def own_matrices(self, residual: int) -> "dict[int, Strategy]":
         """The strategies of a residual's attributes that are not the ones of other residuals."""
         attributes = self.attributes(residual)
-        found = {
+        return {
             number: own
             for number in attributes
             if number in self.strategies
             and (own := self.strategies[number].of_residuals.get(attributes)) is not None
         }
-        return found
 
     @cached_property
     def residuals_with_own_matrices(self) -> list[int]:
@@ -570,6 +569,11 @@ class Closure:
         return forms
 
     @cached_property
+    def tables_with_own_matrices(self) -> np.ndarray:
+        """Which tables depend on a residual with matrices of its own: bool[n_tables]."""
+        return self.incidence @ (self.residual_forms > 0) > 0
+
+    @cached_property
     def columns(self) -> np.ndarray:
         """The attribute of the records that each attribute or block is of: int64[·]."""
         columns = np.arange(len(self.sizes))
@@ -670,8 +674,7 @@ class Closure:
 def _places_by_bits(k: int) -> np.ndarray:
     """Where a table of k attributes has the residual of each subset, by its bits: int64[2^k]."""
     places = np.empty(2**k, dtype=np.int64)
-    subsets = chain.from_iterable(combinations(range(k), order) for order in range(k + 1))
-    for place, subset in enumerate(subsets):
+    for place, subset in enumerate(subsets(range(k))):
         places[sum(1 << (k - 1 - axis) for axis in subset)] = place
     return read_only(places)
 

@@ -447,7 +447,7 @@ class CellVariances:
         # N, is the one; where all its rows are alike, any.
         rows = np.append(candidates.rows[:, 0], 0)[workload.attribute_basis_index]
         everything = np.arange(len(workload))
-        has_own = self._have_own_matrices
+        has_own = self.closure.tables_with_own_matrices
         for table in np.flatnonzero(has_own).tolist():
             if workload.cells[table] > _MOST_COMBINED:
                 raise PlanError(
@@ -468,11 +468,6 @@ class CellVariances:
         # Of tables whose cells were all looked at it is in the variance already.
         outside = np.where(has_own, 1.0, self._outside(everything, rows))
         return ExtremeCells(variances * outside, rows)
-
-    @cached_property
-    def _have_own_matrices(self) -> np.ndarray:
-        """Which tables depend on residuals with matrices of their own: bool[n_tables]."""
-        return self.closure.incidence @ (self.closure.residual_forms > 0) > 0
 
     def _batches(self, tables: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
         """Tables to work on together, as indices among them: with about as many candidates each.

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations, product
+from itertools import product
 from math import prod
 
 import numpy as np
 
 from rpexplore.common.numbers import matrix_along
 from rpexplore.common.text import describe_count
-from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.domain import AttributeIndices, Domain, subsets
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.table_map import largest
 from rpexplore.planning.areas.area_design import AreaDesign
@@ -305,9 +305,7 @@ class AreaCells:
             return cells
         attributes, shape = self.attributes[0], self.shape(0)
         known = largest(
-            each
-            for each in subsets_of(attributes)
-            if self.are_tables(each) and self.is_known(0, each)
+            each for each in subsets(attributes) if self.are_tables(each) and self.is_known(0, each)
         )
         others = [
             tuple(axis for axis, index in enumerate(attributes) if index not in each)
@@ -344,12 +342,6 @@ def check_cells(shape: Sequence[int]) -> None:
             f"Whole counts need a table of all attributes together, which has {cells} cells in an "
             f"area; {MOST_CELLS:,} can be counted at most. Plan tables of fewer attributes."
         )
-
-
-def subsets_of(attributes: AttributeIndices) -> Iterator[AttributeIndices]:
-    """All subsets, the empty one first."""
-    sizes = range(len(attributes) + 1)
-    return chain.from_iterable(combinations(attributes, size) for size in sizes)
 
 
 # ---- The unbiased answers to the cells of a finished release of tables in areas.

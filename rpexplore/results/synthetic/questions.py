@@ -17,12 +17,12 @@ import numpy as np
 from rpexplore.common.numbers import normal_quantile
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.seeded_numbers import SeededNumbers
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, subsets
 from rpexplore.domain.values import question_from_text
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation.agreement import fitted
 from rpexplore.estimation.smooth_tables import SmoothTables
-from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets
+from rpexplore.estimation.table_map import ContributionArrays, TableMap
 from rpexplore.planning.mechanism.asked_levels import queries_at_levels
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise, Where, query_attributes
 from rpexplore.releases.items import CONFIDENCE, Answer, PartReader

@@ -8,11 +8,11 @@ from math import pi, sqrt
 import numpy as np
 
 from rpexplore.common.processes import Progress, no_progress
-from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.domain import AttributeIndices, Domain, subsets
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.agreement import fitted
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
-from rpexplore.estimation.table_map import ContributionArrays, subsets
+from rpexplore.estimation.table_map import ContributionArrays
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.results.estimates.shrinkage import measured_residuals
 from rpexplore.results.synthetic.impossible import Impossible
