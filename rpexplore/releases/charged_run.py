@@ -50,12 +50,12 @@ from rpexplore.releases.ledger.account import (
     check_limit,
     check_neighbours,
 )
+from rpexplore.releases.ledger.chain import refuse_forgetful_home
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.overlaps import (
     ledger_of,
     note_account,
     refuse_among_records,
-    refuse_unnoted,
 )
 from rpexplore.releases.ledger.spent import Neighbours, Reading
 from rpexplore.releases.manifest import now
@@ -155,9 +155,9 @@ class ChargedRun:
         ]
         self._impossible = ImpossibleRecords(plan)
         self._reading = options.reading(source)
+        refuse_forgetful_home()
         if self._entry is None:
             refuse_shown_elsewhere(output)
-            refuse_unnoted(ledger, source)
             if self._record_limit is not None and account.limit_record_rho is None:
                 ledger.store.check_bookable(sets_limit=True)
             check_neighbours(account, plan, self._reading)
