@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from rpexplore.data.arrow_values import EXTENSION_NAME, as_stored, of_known_type, refuse_odd_kind
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.source import Fingerprint, check_column
-from rpexplore.errors import DataError
+from rpexplore.errors import DataError, without_causes
 
 _ROWS = 1 << 17  # of a batch
 
@@ -105,6 +105,7 @@ class FrameSource(BatchSource):
             kinds = [field.with_type(_known_type(field.type)) for field in batch.schema]
             yield batch.cast(pa.schema(kinds)), n_read / max(self._n_records, 1)
 
+    @without_causes
     @contextmanager
     def readable(self) -> Iterator[None]:
         try:
