@@ -42,6 +42,21 @@ def test_a_home_that_cannot_be_written_to_is_told_before_a_run_is_booked(
     assert not list(tmp_path.glob("*out*"))
 
 
+@pytest.mark.parametrize("shut", [".", "rpexplore-ledger.sqlite"])
+def test_a_ledger_that_cannot_be_written_to_is_told_by_a_dry_run(shut, data, tmp_path, monkeypatch):
+    """The run alone had refused it, where the ledger was to be booked in."""
+    release(PLAN, data, tmp_path / "out")
+    access, closed = os.access, data.parent / shut
+    monkeypatch.setattr(
+        os,
+        "access",
+        lambda path, mode: (mode == os.R_OK or Path(path) != closed) and access(path, mode),
+    )
+    for run in (release, dry_run):
+        with pytest.raises(LedgerError, match="Nothing can be booked in the ledger"):
+            run(PLAN, data, tmp_path / "again")
+
+
 def test_a_release_gets_its_name_when_it_is_noted_in_the_home(data, tmp_path, monkeypatch):
     """A disk that is full at the end: the run was shown, and the home knew nothing of it."""
 
