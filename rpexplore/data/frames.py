@@ -152,7 +152,21 @@ def _arrow_table(
             arrays.append(array)
         table = pa.table(arrays, names=fields)
     else:
-        table = pa.table(frame)
+        try:
+            table = pa.table(frame)
+        except pa.ArrowException:
+            if not hasattr(frame, "get_columns"):
+                raise
+            # polars, with a column of a type that Arrow does not have (Int128).
+            arrays, names = [], []
+            for column in frame.get_columns():  # pyright: ignore[reportAttributeAccessIssue]
+                names.append(column.name)
+                try:
+                    arrays.append(pa.chunked_array(column))
+                except pa.ArrowException:
+                    unreadable.add(normalize("NFC", column.name))
+                    arrays.append(pa.chunked_array([pa.nulls(len(column))]))
+            table = pa.table(arrays, names=names)
         n_records = table.num_rows
         table = table.rename_columns([normalize("NFC", name) for name in table.column_names])
         if columns is not None:
