@@ -115,7 +115,7 @@ def test_a_named_ledger_that_can_be_noted_nowhere_is_not_used(kind, folder, tmp_
 def test_a_ledger_that_was_moved_is_the_same_where_it_is_named(named, folder, tmp_path):
     data = folder / "one.csv"
     there = named.rename(tmp_path / "moved.sqlite")
-    with pytest.raises(LedgerError, match="name it where it is now"):
+    with pytest.raises(LedgerError, match="where it is now"):
         release(PLAN, data, tmp_path / "again")
     release(PLAN, data, tmp_path / "again", ledger=there)
     release(PLAN, data, tmp_path / "third")  # which is noted by now

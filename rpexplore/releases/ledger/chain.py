@@ -248,9 +248,10 @@ class EventChain:
             raise LostEntriesError(
                 f"The ledger {ledger!r} cannot be used: it lacks entries that it had when you last "
                 f"added to it, as an old copy does (there were {end.number} entries). Bring it "
-                "back as it was. If that is lost for good, whoever answers for all records that "
-                "are charged in it gives the missing entries up: rpexplore ledger DATA --forget "
-                "LEDGER --ledger LEDGER, with its name for both.",
+                "back whole, or remove this copy and name the whole one where it is now "
+                "(--ledger). If that is lost for good, whoever answers for all records that are "
+                "charged in it gives the missing entries up: rpexplore ledger DATA --forget LEDGER "
+                "--ledger LEDGER, with its name for both.",
                 end,
             )
 

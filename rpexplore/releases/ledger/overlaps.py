@@ -408,8 +408,8 @@ def _ledger_meant(
         raise there.problem
     raise LedgerError(
         f"The ledger {noted.name!r}, in which the records {source.name!r} are charged, {state}: "
-        "what was spent is not known without it. Bring it back (mount its disk, restore it from a "
-        "copy, correct the connection), or name it where it is now. If it is lost for good, "
+        "what was spent is not known without it. Bring it back whole (mount its disk, correct the "
+        "connection), or name the whole one where it is now (--ledger). If it is lost for good, "
         f"whoever answers for these records gives it up: rpexplore ledger --forget.{remedy}"
     )
 
