@@ -5,6 +5,11 @@ never holds anything read from records: those go into `DataError.private`, which
 shows, so that a log or a traceback that reaches a file stays free of them.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
+from typing import ParamSpec
+
 
 class RpexploreError(Exception):
     """Base of all errors a user can cause and mend."""
@@ -96,3 +101,28 @@ class LimitError(RpexploreError):
 
 class MissingExtraError(RpexploreError):
     """Something needs a package of an optional extra that is not installed."""
+
+
+_Arguments = ParamSpec("_Arguments")
+
+
+def without_causes(
+    manager: Callable[_Arguments, AbstractContextManager[None]],
+) -> Callable[_Arguments, AbstractContextManager[None]]:
+    """Decorate a context manager whose errors let go of those that they are raised for.
+
+    Readers quote records, and `raise … from None` only keeps that out of a traceback: a logger may
+    look further.
+    """
+
+    @wraps(manager)
+    @contextmanager
+    def without(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Iterator[None]:
+        try:
+            with manager(*args, **kwargs):
+                yield
+        except RpexploreError as error:
+            error.__context__ = error.__cause__ = None
+            raise
+
+    return without

@@ -115,7 +115,7 @@ def release(
     check_new(out, drawn=NOTE)  # before anything is announced
     if pilot_only:
         refuse_without_pilot(loaded, out)
-    elif not dry_run:
+    else:
         refuse_pilot_of_rest(loaded, out)
     source = inputs.source_from_options(
         data, database, table, stream=stream, encoding=encoding, positions=positions
@@ -152,7 +152,9 @@ def release(
     before = book.account(source)
     if dry_run:
         with progress("Starting") as on_progress:
-            checked = releases.dry_run(loaded, source, out, on_progress=on_progress, **run_options)
+            checked = releases.dry_run(
+                loaded, source, out, pilot_only=pilot_only, on_progress=on_progress, **run_options
+            )
         findings = list(checked.findings)
         say_privately(checked.taken)
         text = "\n".join([*findings, "\nA dry run: nothing was charged, nothing was written."])

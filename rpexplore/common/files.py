@@ -214,7 +214,10 @@ def _remove_left(folder: Path) -> None:
     status = folder.lstat()
     is_own = os.name != "posix" or status.st_uid == os.geteuid()
     age = time.time() - status.st_mtime
-    if not (stat.S_ISDIR(status.st_mode) and is_own and age > _SECONDS_TO_LOCK):
+    if not (stat.S_ISDIR(status.st_mode) and is_own):
+        return
+    # A writer that has not locked its folder yet has nothing in it.
+    if age <= _SECONDS_TO_LOCK and not any(folder.iterdir()):
         return
     with contextlib.suppress(BlockingIOError), _locked(folder) as is_locked:
         if is_locked or age > _SECONDS_TO_WRITE:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from rpexplore.data.arrow_values import EXTENSION_NAME, as_stored, of_known_type, refuse_odd_kind
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.source import Fingerprint, check_column
-from rpexplore.errors import DataError
+from rpexplore.errors import DataError, without_causes
 
 _ROWS = 1 << 17  # of a batch
 
@@ -105,6 +105,7 @@ class FrameSource(BatchSource):
             kinds = [field.with_type(_known_type(field.type)) for field in batch.schema]
             yield batch.cast(pa.schema(kinds)), n_read / max(self._n_records, 1)
 
+    @without_causes
     @contextmanager
     def readable(self) -> Iterator[None]:
         try:
@@ -151,7 +152,21 @@ def _arrow_table(
             arrays.append(array)
         table = pa.table(arrays, names=fields)
     else:
-        table = pa.table(frame)
+        try:
+            table = pa.table(frame)
+        except pa.ArrowException:
+            if not hasattr(frame, "get_columns"):
+                raise
+            # polars, with a column of a type that Arrow does not have (Int128).
+            arrays, names = [], []
+            for column in frame.get_columns():  # pyright: ignore[reportAttributeAccessIssue]
+                names.append(column.name)
+                try:
+                    arrays.append(pa.chunked_array(column))
+                except pa.ArrowException:
+                    unreadable.add(normalize("NFC", column.name))
+                    arrays.append(pa.chunked_array([pa.nulls(len(column))]))
+            table = pa.table(arrays, names=names)
         n_records = table.num_rows
         table = table.rename_columns([normalize("NFC", name) for name in table.column_names])
         if columns is not None:

@@ -50,12 +50,12 @@ from rpexplore.releases.ledger.account import (
     check_limit,
     check_neighbours,
 )
+from rpexplore.releases.ledger.chain import refuse_forgetful_home
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.overlaps import (
     ledger_of,
     note_account,
     refuse_among_records,
-    refuse_unnoted,
 )
 from rpexplore.releases.ledger.spent import Neighbours, Reading
 from rpexplore.releases.manifest import now
@@ -71,10 +71,12 @@ from rpexplore.releases.measurement_file import (
 from rpexplore.releases.persons import one_of_each, refuse_differing, refuse_more_in_a_period
 from rpexplore.releases.pilot import (
     note_rest,
+    refuse_pilot_of_rest,
     refuse_rest_alone,
     refuse_rest_of_other_pilot,
     refuse_shown_elsewhere,
     refuse_shown_otherwise,
+    refuse_without_pilot,
 )
 from rpexplore.releases.readme import COUNTED_IMPOSSIBLE
 from rpexplore.releases.release_steps import (
@@ -115,6 +117,10 @@ class ChargedRun:
         self._plan, self._output, self._options = plan, output, options
         self.steps = PlanSteps.of(plan)
         self.pilot_only = options.pilot_only
+        if self.pilot_only:
+            refuse_without_pilot(plan, output)
+        else:
+            refuse_pilot_of_rest(plan, output)
         check_new(output, drawn=NOTE)
         self._n_bytes = self.steps.n_bytes(
             parquet_only=options.parquet_only, file_per_table=options.file_per_table
@@ -155,9 +161,9 @@ class ChargedRun:
         ]
         self._impossible = ImpossibleRecords(plan)
         self._reading = options.reading(source)
+        refuse_forgetful_home()
         if self._entry is None:
             refuse_shown_elsewhere(output)
-            refuse_unnoted(ledger, source)
             if self._record_limit is not None and account.limit_record_rho is None:
                 ledger.store.check_bookable(sets_limit=True)
             check_neighbours(account, plan, self._reading)

@@ -91,7 +91,8 @@ class WrittenFiles:
         self._waiting: list[Mapping[str, Any]] = []
         with suppress(OSError), self._notes.open(encoding="utf-8") as file:
             for line in file:
-                with suppress(ValueError, KeyError, TypeError):  # the last may be cut off
+                # The last may be cut off.
+                with suppress(ValueError, KeyError, TypeError, RecursionError):
                     entry = json.loads(line)
                     self._noted[entry["path"]] = entry
         for name in sorted({path.rpartition("/")[0] for path in paths} - {""}):

@@ -379,7 +379,7 @@ def _note_in(path: Path, kind: type[NoteKind]) -> NoteKind | None:
         content = json.loads(path.read_text(encoding="utf-8"))
         stated = content.pop("format"), content.pop("format_version")
         return kind(**content) if stated == _FORMATS[kind] else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

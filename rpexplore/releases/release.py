@@ -57,12 +57,7 @@ from rpexplore.releases.measurement_file import (
     read_note,
     write_note,
 )
-from rpexplore.releases.pilot import (
-    refuse_pilot_of_rest,
-    refuse_without_pilot,
-    release_pilot,
-    run_name,
-)
+from rpexplore.releases.pilot import release_pilot, run_name
 from rpexplore.releases.release_steps import DryRun, PlanSteps, RunOptions, refuse_false_claims
 
 
@@ -170,10 +165,6 @@ def release(
         universe=plan.universe,
         pilot_only=pilot_only,
     )
-    if pilot_only:
-        refuse_without_pilot(plan, output)
-    else:
-        refuse_pilot_of_rest(plan, output)
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, data, output, options)
     charged_run.count(on_progress)
@@ -236,6 +227,7 @@ def dry_run(
     parquet_only: bool = False,
     file_per_table: bool = False,
     approvals: Sequence[str | Path | Approval] = (),
+    pilot_only: bool = False,
     on_progress: Progress = no_progress,
 ) -> DryRun:
     """Do everything that `release` does up to the booking: check and count, spend nothing.
@@ -268,6 +260,7 @@ def dry_run(
         file_per_table=file_per_table,
         approvals=load_approvals(approvals),
         universe=plan.universe,
+        pilot_only=pilot_only,
     )
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, data, Path(output), options)

@@ -103,7 +103,7 @@ LABEL_IN_FILES, STEPS_IN_FILES = b"rpexplore", b"rpexplore_steps"
 # What is raised by reading facts that no folder has as it was written.
 UNREADABLE = (
     RpexploreError, OSError, pa.ArrowException, LookupError, TypeError, ArithmeticError, ValueError,
-    AttributeError,
+    AttributeError, RecursionError,
 )  # fmt: skip
 _NOUN = "processed tables"
 _FACTS = (

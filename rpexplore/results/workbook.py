@@ -140,7 +140,7 @@ def write_workbook(
 
 def workbook_bytes(folder: Path, publication: Publication = _USUAL) -> bytes:
     """The file that `write_workbook` writes of all tables in a folder, for a download."""
-    with TemporaryDirectory() as temporary:
+    with TemporaryDirectory(prefix="rpexplore-") as temporary:
         path = Path(temporary) / "tables.xlsx"
         write_workbook(load_any_results(folder), path, publication=publication)
         return path.read_bytes()

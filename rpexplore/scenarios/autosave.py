@@ -255,7 +255,7 @@ class Autosaves:
 
     def _releases(self, key: str) -> list[SavedRelease]:
         """The releases noted under a key, those begun last first; none if they cannot be read."""
-        with suppress(OSError, ValueError, KeyError, TypeError, WorkloadError):
+        with suppress(OSError, ValueError, KeyError, TypeError, WorkloadError, RecursionError):
             listed = json.loads(self._path_of_releases(key).read_text(encoding="utf-8"))
             return [
                 SavedRelease(

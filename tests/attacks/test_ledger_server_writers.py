@@ -328,7 +328,8 @@ def test_the_server_demands_approvals(ledger, owned, data, postgres, monkeypatch
         ledger.book(data, THIRD, "out")
     one = {"sha256": "", "name": "alice", "key": "1", "approved": ""}
     run = json.dumps(run_of(ledger, data))
-    for given in ([one], [one, one], [one, {**one, "name": "bob"}], [one, {**one, "key": "2"}]):
+    for other in ({}, one, {**one, "name": "bob"}, {**one, "name": "Alice", "key": "2"}):
+        given = [one, other] if other else [one]
         with pytest.raises(psycopg.Error, match="not approved"):
             said_by(postgres, "booker", approved_run(run, given))
     said_by(postgres, "booker", approved_run(run, [one, {**one, "name": "bob", "key": "2"}]))

@@ -3,6 +3,7 @@
 Where the ledger was, the next run in it begins another file, which notes where it is now.
 """
 
+import re
 import shutil
 from functools import partial
 from pathlib import Path
@@ -64,6 +65,31 @@ def test_a_booked_run_goes_on_in_a_ledger_that_was_moved_before_another_run(
     assert (data.parent / FILENAME).exists()  # the note
     run(ledger=moved)
     assert states(Ledger(moved)) == ["finished", "finished"]
+
+
+def test_a_moved_ledger_has_one_remedy_whatever_older_copy_is_where(data, tmp_path):
+    """One message said to restore a copy, and the next one that a copy lacks entries."""
+    own, backup, moved = data.parent / FILENAME, tmp_path / "backup.sqlite", tmp_path / "moved"
+    run = partial(release, plan_of("own counts"), data)
+    run(tmp_path / "first")
+    shutil.copy(own, backup)
+    run(tmp_path / "second")
+    own.rename(moved)
+
+    def refused(ledger: Path | None) -> None:
+        with pytest.raises(LedgerError) as caught:
+            run(tmp_path / "third", ledger=ledger)
+        said = str(caught.value)
+        assert re.search(r"Bring it back whole.*the whole one where it is now \(--ledger\)", said)
+        assert "restore" not in said
+
+    for ledger in (None, backup):
+        refused(ledger)
+    shutil.copy(backup, own)  # in its place
+    for ledger in (None, own, moved):
+        refused(ledger)
+    own.unlink()  # as it is told
+    run(tmp_path / "third", ledger=moved)
 
 
 @pytest.mark.parametrize("how", ["moved", "merged"])

@@ -64,6 +64,16 @@ def test_a_rest_that_was_made_from_another_pilot_is_not_drawn(data, output, tmp_
         rp.plan_of_rest(FIRST, [PublicTable(ExpectedCounts.of_total(5))])
 
 
+def test_a_dry_run_refuses_a_first_plan_and_a_pilot_as_the_run_does(data, output):
+    plain = rp.plan(rp.Request(tables=TABLES, budget=rp.Budget(rho="1/2")))
+    for run in (rp.dry_run, release):
+        with pytest.raises(ReleaseError, match="release the pilot alone"):
+            run(FIRST, data, output)
+        with pytest.raises(ReleaseError, match="has no pilot"):
+            run(plain, data, output, pilot_only=True)
+    assert rp.dry_run(FIRST, data, output, pilot_only=True).findings
+
+
 def test_a_rest_that_an_earlier_version_began_goes_on_and_claims_no_pilot(data, output):
     release(FIRST, data, output, pilot_only=True)
     unstated = stating(REST, "")

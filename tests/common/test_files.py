@@ -87,11 +87,12 @@ def test_a_link_that_somebody_else_has_prepared_is_not_written_to(tmp_path):
 
 def test_what_a_killed_writer_left_is_cleared(tmp_path):
     """Its lock went with it; one that writes has its own, and one that begins none as yet."""
-    ages = {"killed": 60, "writing": 7200, "begun": 0}
+    ages = {"killed": 60, "killed just now": 0, "writing": 7200, "begun": 0}
     for name, age in ages.items():
         folder = tmp_path / f".rpexplore-part-{name}"
         folder.mkdir()
-        (folder / "part").touch()
+        if name != "begun":
+            (folder / "part").touch()
         os.utime(folder, (0, folder.stat().st_mtime - age))
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / ".rpexplore-part-link").symlink_to("elsewhere")

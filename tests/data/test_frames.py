@@ -131,6 +131,15 @@ def test_columns_that_are_not_used_may_hold_anything():
     assert FrameSource(lists, name="survey").count(DOMAIN, ALL).n_records == 200
 
 
+def test_a_column_of_a_type_that_arrow_does_not_have_matters_only_where_it_is_used():
+    wide = pl.DataFrame({"a": ["x", "y"], "wide": pl.Series([1, 2], dtype=pl.Int128)})
+    source = FrameSource(wide, name="survey")
+    used, wide_one = (Domain((Attribute(name, Categories(("x", "y"))),)) for name in ("a", "wide"))
+    assert source.count(used, [(0,)]).n_records == 2
+    with pytest.raises(DataError, match="column 'wide' of 'survey' cannot be read"):
+        source.count(wide_one, [(0,)])
+
+
 def test_bytes_that_are_no_text_are_refused_on_screen_only():
     table = records(8).set_column(1, "sex", pa.array([b"\xff" + SECRET.encode()] * 8))
     with pytest.raises(DataError, match="every column that is used") as caught:

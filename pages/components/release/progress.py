@@ -82,7 +82,8 @@ def _begin_dry_run(inputs: ReleaseInputs) -> None:
     held = st.session_state.get(KEPT)
     if held is not None:
         held[1].cancel()
-    st.session_state[KEPT] = (inputs, Task(partial(inputs.call, dry_run)).start())
+    check = partial(dry_run, pilot_only=inputs.pilot_only)
+    st.session_state[KEPT] = (inputs, Task(partial(inputs.call, check)).start())
 
 
 @st.fragment(run_every=1)

@@ -26,7 +26,7 @@ from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, Counts, 
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.universe import Universe
-from rpexplore.errors import DataError, RpexploreError
+from rpexplore.errors import DataError, RpexploreError, without_causes
 
 # ---- What is counted of a table in an engine, and what is found to be wrong while it is counted.
 
@@ -442,6 +442,7 @@ _WORDS = {
 """The same, by what they say in English: libpq and DuckDB have one error for all of these."""
 
 
+@without_causes
 @contextmanager
 def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
     """Tell what goes wrong in an engine as a `DataError`, in words that a remedy follows from."""

@@ -43,7 +43,7 @@ from rpexplore.data.source import (
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.universe import Universe
-from rpexplore.errors import DataError
+from rpexplore.errors import DataError, without_causes
 
 # Of a server or a cluster nothing but counts ever comes back, whatever the table holds, unless it
 # is told to stream. Then, and of DuckDB, which is in this process, come codes of categories and
@@ -481,6 +481,7 @@ def signed_codes(batch: pa.RecordBatch, coders: Mapping[int, Coder]) -> dict[int
         }
 
 
+@without_causes
 @contextmanager
 def nothing_quoted() -> Iterator[None]:
     """Raise `DataError` for what Arrow cannot read, which it may quote: errors end in logs."""

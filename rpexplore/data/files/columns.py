@@ -5,8 +5,8 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from rpexplore.domain.hierarchy_file import ENDING, HierarchyFile
 from rpexplore.domain.record_layout import RecordLayout
 from rpexplore.domain.stated_schema import StatedSchema, chosen_schema, schemas_in_json
 from rpexplore.domain.table_codebooks import NoCodebookSheet
-from rpexplore.errors import DataError, DomainError
+from rpexplore.errors import DataError, DomainError, without_causes
 
 # ---- The columns of a data file: their names, and, where a curator asks for it, the values they
 # hold.
@@ -103,20 +103,27 @@ def read_header(path: str | Path) -> Header:
         return header_of(source.name, [*columns, *(Column(name, TEXT) for name in first.keys)])
 
 
-def header_of_bytes(content: bytes, filename: str) -> Header:
-    """`read_header` of a file that is not on the disk."""
-    if file_kind(filename) == "fixed":
-        raise _without_header(filename)
+@without_causes
+@contextmanager
+def _head_errors(filename: str) -> Iterator[None]:
     try:
-        if content.startswith(b"PAR1"):
-            columns = _parquet_columns(pa.BufferReader(content))
-        else:
-            columns = _csv_columns(Path(filename), str(Path(filename)), content)
+        yield
     except (OSError, pa.ArrowException):
         raise DataError(
             f"The head of {filename!r} cannot be read; check that the file is complete, and that "
             "it ends in .gz if it is compressed."
         ) from None
+
+
+def header_of_bytes(content: bytes, filename: str) -> Header:
+    """`read_header` of a file that is not on the disk."""
+    if file_kind(filename) == "fixed":
+        raise _without_header(filename)
+    with _head_errors(filename):
+        if content.startswith(b"PAR1"):
+            columns = _parquet_columns(pa.BufferReader(content))
+        else:
+            columns = _csv_columns(Path(filename), str(Path(filename)), content)
     return header_of(filename, columns)
 
 

@@ -49,7 +49,7 @@ from rpexplore.data.source import (
     without_values,
 )
 from rpexplore.domain.record_layout import RecordLayout
-from rpexplore.errors import DataError
+from rpexplore.errors import DataError, without_causes
 
 # ---- Listing: the files that records lie in, one or a folder of them, looked at from outside.
 
@@ -553,6 +553,7 @@ def source_of(
     return data
 
 
+@without_causes
 @contextmanager
 def file_errors(path: Path, name: str) -> Iterator[None]:
     """Tell a file that cannot be read as a `DataError`, by this name; its path is private then."""

@@ -1,16 +1,16 @@
 """The chain of a ledger's events, which shows what was edited or lost; and where it ended."""
 
 import hashlib
-import json
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rpexplore.common.files import home_folder, write_whole
-from rpexplore.common.json_fields import dumps, refusing
+from rpexplore.common.json_fields import dumps, loads, refusing
 from rpexplore.common.text import text_of_path
 from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger.account import (
@@ -20,6 +20,51 @@ from rpexplore.releases.ledger.account import (
     ledger_id,
     merged_digests,
 )
+
+# ---- The notes on ledgers and runs in the user's home.
+
+
+def refuse_forgetful_home() -> None:
+    """Raise `LedgerError` if it is plain that nothing can be noted in the user's home."""
+    home = home_folder()
+    for folder in (home, home / _ENDS, home / _RUNS):
+        while not os.path.lexists(folder):  # it is made when it is needed
+            folder = folder.parent
+        if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+            raise not_noted(f"{str(folder)!r} cannot be written to")
+
+
+def not_noted(problem: str) -> LedgerError:
+    """What is raised where a run cannot be noted in the user's home."""
+    return LedgerError(
+        f"It cannot be noted in {str(home_folder())!r} what you charge and show ({problem}), so "
+        "that an older copy of the ledger, or of a run's folder, would not be noticed. Name a "
+        "folder that you can write to, and that stays, in the environment variable RPEXPLORE_HOME."
+    )
+
+
+@contextmanager
+def _reading_note(file: Path, noticed: str) -> Iterator[None]:
+    """Raise `LedgerError` if the block cannot read a note; it is left where there is none.
+
+    noticed: what nobody would notice without the note
+    """
+    try:
+        with refusing(LedgerError, f"The note {str(file)!r} cannot be read"):
+            yield
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, LedgerError) as error:
+        problem = str(error)
+        if isinstance(error, OSError):
+            problem = f"The note {str(file)!r} cannot be read: {error.strerror}."
+        raise LedgerError(
+            f"{problem} Without it {noticed} would not be noticed; restore it from a copy, or "
+            "remove it if there is none."
+        ) from None
+
+
+_ENDS, _RUNS = "ledgers", "runs"  # the folders of notes, in the user's home
 
 # ---- Where a ledger ended when this user last added to it. A ledger that was cut back, as an old
 # copy is, has a chain that is whole; whoever added what is missing knows better.
@@ -56,7 +101,7 @@ def seen_ends(name: str) -> dict[str, End]:
 def seen_names(one_id: str) -> dict[str, End]:
     """Where the ledger of this identity, and its copies, ended so, by the names of them."""
     ends = {}
-    for file in sorted((home_folder() / "ledgers").glob("*.json")):
+    for file in sorted((home_folder() / _ENDS).glob("*.json")):
         name, of_name = _ends_in(file)
         if one_id in of_name:
             ends[name] = of_name[one_id]
@@ -64,9 +109,9 @@ def seen_names(one_id: str) -> dict[str, End]:
 
 
 def _ends_in(file: Path) -> tuple[str, dict[str, End]]:
-    """A ledger's name and `seen_ends`; none if the file is not there, or cannot be read."""
-    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-        noted = json.loads(file.read_bytes())
+    """A ledger's name and `seen_ends`; none if there is no such file."""
+    with _reading_note(file, "an older copy of a ledger"):
+        noted = loads(file.read_text("utf-8"))
         # Of an earlier version: one end alone.
         ends = [End(**end) for end in [*noted.get("earlier", ()), noted["end"]]]
         return noted["ledger"], {end.ledger_id: end for end in ends}
@@ -103,7 +148,7 @@ def _note_ends(name: str, ends: Mapping[str, End]) -> None:
 def _file_of_ends(ledger: str) -> Path:
     # A path need not be UTF-8.
     name = hashlib.sha256(ledger.encode(errors="surrogateescape")).hexdigest()[:32]
-    return home_folder() / "ledgers" / f"{name}.json"
+    return home_folder() / _ENDS / f"{name}.json"
 
 
 # ---- What this user has shown of runs, in whichever ledger: each has one release, and one pilot,
@@ -112,27 +157,34 @@ def _file_of_ends(ledger: str) -> Path:
 
 def shown_figures(started: str, plan_sha256: str) -> dict[str, str]:
     """The SHA-256 that ledgers hold of what was shown of a run, by their key; none if not known."""
-    with suppress(OSError, ValueError, AttributeError):
-        noted = json.loads(_file_of_run(started, plan_sha256).read_bytes())
+    file = _file_of_run(started, plan_sha256)
+    with _reading_note(file, "a second release of one run"):
+        noted = loads(file.read_text("utf-8"))
         figures = {key: noted.get(key) for key in ("manifest_sha256", "pilot_sha256")}
         return {key: sha256 for key, sha256 in figures.items() if isinstance(sha256, str)}
     return {}
 
 
 def note_shown(started: str, plan_sha256: str, **figures: str) -> None:
-    """Remember what is shown of a run from now on: `manifest_sha256`, `pilot_sha256`, or both."""
+    """Remember what is shown of a run from now on: `manifest_sha256`, `pilot_sha256`, or both.
+
+    Raises `LedgerError` if that cannot be noted.
+    """
     known = shown_figures(started, plan_sha256)
     shown = known | {key: sha256 for key, sha256 in figures.items() if sha256}
-    with suppress(OSError):  # a home that cannot be written to
-        if shown != known:
-            file = _file_of_run(started, plan_sha256)
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(file, dumps(shown), mode=0o600)
+    if shown == known:
+        return
+    file = _file_of_run(started, plan_sha256)
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(file, dumps(shown), mode=0o600)
+    except OSError as error:
+        raise not_noted(error.strerror or str(error)) from None
 
 
 def _file_of_run(started: str, plan_sha256: str) -> Path:
     name = hashlib.sha256(f"{started} {plan_sha256}".encode(errors="surrogateescape")).hexdigest()
-    return home_folder() / "runs" / f"{name[:32]}.json"
+    return home_folder() / _RUNS / f"{name[:32]}.json"
 
 
 # ---- The chain of a ledger's events: each has a digest of itself and of the digest before.
@@ -196,9 +248,10 @@ class EventChain:
             raise LostEntriesError(
                 f"The ledger {ledger!r} cannot be used: it lacks entries that it had when you last "
                 f"added to it, as an old copy does (there were {end.number} entries). Bring it "
-                "back as it was. If that is lost for good, whoever answers for all records that "
-                "are charged in it gives the missing entries up: rpexplore ledger DATA --forget "
-                "LEDGER --ledger LEDGER, with its name for both.",
+                "back whole, or remove this copy and name the whole one where it is now "
+                "(--ledger). If that is lost for good, whoever answers for all records that are "
+                "charged in it gives the missing entries up: rpexplore ledger DATA --forget LEDGER "
+                "--ledger LEDGER, with its name for both.",
                 end,
             )
 

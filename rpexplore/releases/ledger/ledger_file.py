@@ -110,10 +110,17 @@ class LedgerFile:
             note_end(self.name, transaction.end)
 
     def check_bookable(self, *, sets_limit: bool = False) -> None:
-        """Raise `LedgerError` if there is no folder for it."""
+        """Raise `LedgerError` if it has no folder, or cannot be written to."""
         if not self.folder.is_dir():
             raise LedgerError(
                 f"There is no folder {str(self.folder)!r} for the ledger; check the path."
+            )
+        # SQLite writes a journal beside it.
+        needed = [self.folder, *([self.path] if self.path.exists() else [])]
+        if not all(os.access(path, os.W_OK) for path in needed):
+            raise LedgerError(
+                f"Nothing can be booked in the ledger {self.name!r}: it, or its folder, cannot be "
+                "written to; ask its owner for that right."
             )
 
 

@@ -299,7 +299,9 @@ BEGIN
         IF demanded > 0 AND NOT EXISTS (
             SELECT FROM {SCHEMA}.events WHERE id > event.id AND kind = 'approved'
             AND (content::json ->> 'run')::bigint = event.id AND (
-                SELECT least(count(DISTINCT one ->> 'name'), count(DISTINCT one ->> 'key'))
+                -- Names are ASCII, and nobody is two by a capital letter.
+                SELECT least(count(DISTINCT lower((one ->> 'name') COLLATE "C")),
+                    count(DISTINCT one ->> 'key'))
                 FROM json_array_elements(content::json -> 'approvals') AS one) >= demanded)
         THEN
             RAISE EXCEPTION 'not approved' USING ERRCODE = 'RXAPP';

@@ -32,7 +32,7 @@ from rpexplore.releases.ledger.account import (
     ledger_ids,
     merged_digests,
 )
-from rpexplore.releases.ledger.chain import End, LostEntriesError, seen_ends
+from rpexplore.releases.ledger.chain import End, LostEntriesError, not_noted, seen_ends
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, elsewhere_text
 from rpexplore.releases.ledger.spent import Neighbours, Reading
 
@@ -408,8 +408,8 @@ def _ledger_meant(
         raise there.problem
     raise LedgerError(
         f"The ledger {noted.name!r}, in which the records {source.name!r} are charged, {state}: "
-        "what was spent is not known without it. Bring it back (mount its disk, restore it from a "
-        "copy, correct the connection), or name it where it is now. If it is lost for good, "
+        "what was spent is not known without it. Bring it back whole (mount its disk, correct the "
+        "connection), or name the whole one where it is now (--ledger). If it is lost for good, "
         f"whoever answers for these records gives it up: rpexplore ledger --forget.{remedy}"
     )
 
@@ -432,7 +432,7 @@ def note_account(
     In the user's memory, and beside the records in folders that can be written to; there with what
     their account is, for the day on which that ledger is lost. Returns whether it is to be noted
     again when more is entered. Raises `LedgerError`, also if something is about to be charged and
-    it can be noted nowhere.
+    the user's memory cannot be written to.
 
     coming: the plan of a run that is about to be charged; reading: how it reads records
     """
@@ -441,9 +441,9 @@ def note_account(
     others = _ledgers_to_note_in(ledger, source)
     try:
         remember(ledger, own_id, frozenset(source.names(_ROOT)))
-    except OSError:
-        if coming is not None and not others and not _is_led_to(ledger, source):
-            raise _no_note(ledger, source) from None
+    except OSError as error:
+        if coming is not None:
+            raise not_noted(error.strerror or str(error)) from None
     if others:
         folder = ledger.store.folder
         names = source.names(folder)
@@ -478,16 +478,12 @@ def refuse_unnoted(ledger: Ledger, source: Source) -> None:
         memory = memory.parent
     can_remember = os.access(memory, os.W_OK)
     if not (can_remember or _ledgers_to_note_in(ledger, source) or _is_led_to(ledger, source)):
-        raise _no_note(ledger, source)
-
-
-def _no_note(ledger: Ledger, source: Source) -> LedgerError:
-    return LedgerError(
-        f"It can be noted nowhere that the records {source.name!r} are charged in the ledger "
-        f"{ledger.name!r}, neither beside the records nor in {str(home_folder())!r}, so that other "
-        "runs on them would not find their account. Name a folder that you can write to, and that "
-        "stays, in the environment variable RPEXPLORE_HOME."
-    )
+        raise LedgerError(
+            f"It can be noted nowhere that the records {source.name!r} have their account in the "
+            f"ledger {ledger.name!r}, neither beside the records nor in {str(home_folder())!r}, so "
+            "that other runs on them would not find it. Name a folder that you can write to, and "
+            "that stays, in the environment variable RPEXPLORE_HOME."
+        )
 
 
 def _ledgers_to_note_in(ledger: Ledger, source: Source) -> list[Ledger]:
@@ -555,7 +551,7 @@ def remembered_ledgers() -> list[Remembered]:
     remembered: dict[str, Remembered] = {}
     with suppress(OSError):
         for line in _file_of_ledgers().read_bytes().splitlines():
-            with suppress(ValueError, TypeError, KeyError):
+            with suppress(ValueError, TypeError, KeyError, RecursionError):
                 content = json.loads(line)
                 # Of an earlier version: names of ledgers alone, the last one first.
                 notes = [content] if isinstance(content, dict) else content[::-1]

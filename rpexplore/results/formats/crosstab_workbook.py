@@ -61,7 +61,7 @@ def write_crosstabs(export: Export, output: Path) -> None:
 def shown_workbook(folder: Path, table: Crosstab, heading: str, publication: Publication) -> bytes:
     """A workbook of one crosstab of a folder of results, and its notes, for a download."""
     export = Export(folder)
-    with TemporaryDirectory() as temporary:
+    with TemporaryDirectory(prefix="rpexplore-") as temporary:
         path = Path(temporary) / "table.xlsx"
         headed = Headed(heading, heading, table)
         _write(path, [headed], _notes(export, publication), publication, export, is_listed=False)

@@ -147,7 +147,7 @@ def published_zip(
     fewer_than: int = 0,
 ) -> bytes:
     """The folder that `publish` writes, as a zip file, for a download."""
-    with TemporaryDirectory() as temporary:
+    with TemporaryDirectory(prefix="rpexplore-") as temporary:
         folder = Path(temporary) / "tables"
         published = publish(
             release,
