@@ -154,7 +154,11 @@ def area_forecast_of_scenario(
 
 def _of_tables(scenario: Scenario, line: TableLine) -> PublishedLine:
     workload, rows = scenario.workload, rows_of_line(scenario, line)
-    heading, names = line.heading, line.only or scenario.domain.names
+    domain = scenario.domain
+    # Amounts are in tables that name them alone.
+    unnamed = {domain.names[index] for index in domain.amounts} - set(line.containing)
+    names = line.only or tuple(name for name in domain.names if name not in unnamed)
+    heading = line.heading
     about = ", ".join(names[:_MOST_NAMES])
     if len(names) > _MOST_NAMES:
         about += f" and {len(names) - _MOST_NAMES} more"

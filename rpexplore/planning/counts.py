@@ -17,17 +17,18 @@ from rpexplore.planning.counts_objectives import LARGEST, CountsObjective
 from rpexplore.planning.counts_plan_file import fields_of_plan, text_of_plan
 from rpexplore.planning.counts_strategy import QueryStrategy
 from rpexplore.planning.losses.losses import Loss, p_norm
-from rpexplore.planning.part_plan import Certificate, CertifiedPlan, item_columns
+from rpexplore.planning.part_plan import (
+    LARGEST_GAMMA_SQUARED,
+    Certificate,
+    CertifiedPlan,
+    item_columns,
+)
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.query_list import QueryList
 
 if TYPE_CHECKING:
     from rpexplore.planning.verification import Check
-
-
-LARGEST_GAMMA_SQUARED = Fraction(2**92)
-"""The noise scale γ² must be below this, so that noise can be drawn in 64-bit integers."""
 
 
 def noise_of_counts(

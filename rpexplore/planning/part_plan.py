@@ -525,6 +525,42 @@ COLUMNS = [
 ]  # fmt: skip
 
 
+LARGEST_GAMMA_SQUARED = Fraction(2**92)
+"""The noise scale γ² must be below this, so that noise can be drawn in 64-bit integers."""
+
+
+def noise_too_large(closure: Closure, domain: Domain, gamma_squared: np.ndarray) -> str:
+    """What to say of noise scales that are too large to be drawn; "" if none is.
+
+    gamma_squared: variance parameter of each residual's whole numbers, float64[n_residuals]
+    """
+    residual = int(np.argmax(gamma_squared))
+    if gamma_squared[residual] < float(LARGEST_GAMMA_SQUARED) * (1 - 1e-9):
+        return ""
+    scale, most = np.sqrt(gamma_squared[residual]), float(LARGEST_GAMMA_SQUARED) ** 0.5
+    return (
+        f"The noise that the budget needs on {domain.describe(closure.columns_of(residual))} is "
+        f"too large for 64-bit integers (scale {scale:.3g}, at most {most:.3g}); use a larger "
+        f"budget or smaller tables{or_fewer_steps(closure, domain, residual)}."
+    )
+
+
+def refuse_fine_steps(closure: Closure, domain: Domain, gamma_squared: np.ndarray) -> None:
+    """Raise `PlanError` where the noise of amounts is too large to be drawn in their steps.
+
+    Other tables can be planned, and looked at, where no release can draw their noise.
+    """
+    has_amounts = np.any(np.isin(closure.members, domain.amounts), axis=1)
+    if reason := noise_too_large(closure, domain, np.where(has_amounts, gamma_squared, 0.0)):
+        raise PlanError(reason)
+
+
+def or_fewer_steps(closure: Closure, domain: Domain, residual: int) -> str:
+    """What else can be done where the attributes of a residual have amounts; "" where none has."""
+    has_amounts = set(closure.columns_of(residual)) & set(domain.amounts)
+    return ", or give its amounts fewer decimals or narrower limits" if has_amounts else ""
+
+
 def item_columns(part: str, items: Sequence[str], **columns: Any) -> dict[str, Any]:
     """The accuracy of a part of a plan: arrays or lists of one entry an item, as the plan has them.
 

@@ -24,7 +24,7 @@ from rpexplore.planning.mechanism.panel import Panel
 from rpexplore.planning.mechanism.replacement import FREE_NOISE, Replacement
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.mechanism.variances import TableVariances
-from rpexplore.planning.part_plan import Certificate, keeping
+from rpexplore.planning.part_plan import Certificate, keeping, refuse_fine_steps
 from rpexplore.planning.solvers.solution import TOLERANCE, Solution
 from rpexplore.planning.solving import (
     LOSSES,
@@ -134,7 +134,8 @@ class Optimum:
 
         rules: for the plan to keep
 
-        Raises `PlanError` for a budget that cannot be computed with, or is not the one solved for.
+        Raises `PlanError` for a budget that cannot be computed with, that is not the one solved
+        for, or whose noise cannot be drawn in the steps of amounts.
         """
         if not suits(self.closure, self.workload, budget):
             return self.for_neighbours(budget).at(budget, rules)
@@ -151,6 +152,8 @@ class Optimum:
         sigma_squared, exact_cost = _within_budget(
             self.closure, sigma_squared, budget.record_privacy_cost
         )
+        gamma_squared = sigma_squared.floats * self.closure.squared_scales
+        refuse_fine_steps(self.closure, self.workload.domain, gamma_squared)
         variances = TableVariances.of(self.workload, self.closure, sigma_squared.floats)
         prices = self.solution.shadow_prices
         if self.closure.replaces and isinstance(self.loss, SumOfVariances):

@@ -26,16 +26,16 @@ from rpexplore.planning.mechanism.reconstruction import (
     marginal,
     residuals_within,
 )
+from rpexplore.planning.part_plan import noise_too_large, or_fewer_steps
 from rpexplore.releases.area_parts import AreaParts, Columns
 from rpexplore.releases.large_tables import MAX_TABLE_CELLS
 from rpexplore.releases.measurement import (
     largest_entries,
     measured_shape,
-    or_fewer_steps,
     residual_answers,
 )
 from rpexplore.releases.measurement_file import Measured
-from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
+from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 
 # ---- Measurement in areas: exact residuals of every area, with discrete Gaussian noise.
 
@@ -148,20 +148,9 @@ def check_measurable(parts: AreaParts) -> None:
             f"area, and a table of a release can have {MAX_TABLE_CELLS:,}; plan without it, or "
             "group its attributes into fewer values."
         )
-    for profile, columns in enumerate(parts.columns):
-        multiples = parts.plan.multiples[profile]
-        if not np.any(multiples):  # exact in all areas that are asked for it
-            continue
-        multiple = int(np.min(multiples[multiples > 0]))
-        for each in columns:
-            gamma_squared = each.scale_squared / (parts.plan.unit * each.factor * multiple)
-            if gamma_squared >= LARGEST_GAMMA**2:
-                raise ReleaseError(
-                    "The noise that the budget needs on "
-                    f"{_name(parts.plan, each.residuals[0])} in some areas is too large for "
-                    "64-bit integers; use a larger budget or smaller tables"
-                    f"{or_fewer_steps(parts.plan, each.residuals[0])}."
-                )
+    plan = parts.plan
+    if reason := noise_too_large(plan.closure, plan.domain, plan.gamma_squared):
+        raise ReleaseError(reason)
 
 
 def check_countable(plan: AreaPlan, counts: Counts) -> None:
@@ -175,7 +164,8 @@ def check_countable(plan: AreaPlan, counts: Counts) -> None:
     if products[largest] * max(counts.n_records, 1) >= 2.0**61:
         raise ReleaseError(
             f"There are too many records to count {_name(plan, largest)} in 64-bit integers; "
-            f"group its attributes into fewer values{or_fewer_steps(plan, largest)}."
+            "group its attributes into fewer values"
+            f"{or_fewer_steps(plan.closure, plan.domain, largest)}."
         )
 
 

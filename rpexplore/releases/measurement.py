@@ -18,14 +18,14 @@ from rpexplore.data.source import Counts
 from rpexplore.domain.atoms import Atoms
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.part_plan import noise_too_large, or_fewer_steps
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import large_tables
-from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
+from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     from rpexplore.data.areas import AreaCuts
-    from rpexplore.planning.areas.area_design import AreaDesign
 
 PART_CELLS = 200_000_000
 """Cells that are counted at a time: 4 bytes each."""
@@ -284,14 +284,9 @@ def check_measurable(plan: TablePlan) -> None:
                 f"The table {workload.describe(table)} has {cells:,.0f} cells, and {reason}; plan "
                 "without it, or group its attributes into fewer values."
             )
-    gamma = np.sqrt(plan.sigma_squared.floats) * _product(plan, plan.closure.integer_scales)
-    residual = int(np.argmax(gamma))
-    if gamma[residual] >= LARGEST_GAMMA * (1 - 1e-9):
-        raise ReleaseError(
-            f"The noise that the budget needs on {_name(plan, residual)} is too large for "
-            f"64-bit integers (scale {gamma[residual]:.3g}, at most {LARGEST_GAMMA:.3g}); use a "
-            f"larger budget or smaller tables{or_fewer_steps(plan, residual)}."
-        )
+    gamma_squared = plan.sigma_squared.floats * closure.squared_scales
+    if reason := noise_too_large(closure, workload.domain, gamma_squared):
+        raise ReleaseError(reason)
 
 
 def check_ranges(workload: "Workload", closure: Closure, counts: Counts) -> None:
@@ -324,7 +319,8 @@ def check_countable(plan: TablePlan, counts: Counts) -> None:
     if sizes[largest] * max(counts.n_records, 1) >= 2.0**61:
         raise ReleaseError(
             f"There are too many records to count {_name(plan, largest)} in 64-bit integers; "
-            f"group its attributes into fewer values{or_fewer_steps(plan, largest)}."
+            "group its attributes into fewer values"
+            f"{or_fewer_steps(plan.closure, plan.workload.domain, largest)}."
         )
 
 
@@ -342,12 +338,6 @@ def largest_entries(closure: Closure) -> np.ndarray:
 def _product(plan: TablePlan, factors: Sequence[float] | np.ndarray) -> np.ndarray:
     """∏ factors[i] over the attributes of each residual, float64[n_residuals]."""
     return np.prod(np.append(np.asarray(factors, dtype=float), 1.0)[plan.closure.members], axis=1)
-
-
-def or_fewer_steps(plan: "TablePlan | AreaDesign", residual: int) -> str:
-    """What else can be done where the attributes of a residual have amounts; "" where none has."""
-    has_amounts = set(plan.closure.columns_of(residual)) & set(plan.workload.domain.amounts)
-    return ", or give its amounts fewer decimals or narrower limits" if has_amounts else ""
 
 
 def _name(plan: TablePlan, residual: int) -> str:

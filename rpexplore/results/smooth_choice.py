@@ -232,7 +232,7 @@ def _adaptive(
 
 def _simulated_part(workload: Workload) -> Workload | None:
     """The tables of at most eight attributes, all in single values; None if there are none."""
-    if any(
+    if workload.uses_levels or any(
         not workload.basis_of(table, index).is_identity
         for table in range(len(workload))
         for index in workload.attribute_indices(table)

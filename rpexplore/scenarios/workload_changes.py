@@ -280,7 +280,8 @@ def for_smooth_tables(scenario: Scenario, weights: SmoothWeights | None = None) 
     Tables of 1 and 2 attributes within the others are added, and the objective is the average
     error with equal weight per table, which the weights are made for. Targets stay.
 
-    Raises `WorkloadError` without expected counts, or if so many tables cannot be named.
+    Raises `WorkloadError` without expected counts, if so many tables cannot be named, or for tables
+    that have no such weights.
     """
     weights = weights or smooth_weights(scenario)
     request = _with_small_tables(scenario.request, scenario.workload)
@@ -292,7 +293,9 @@ def for_smooth_tables(scenario: Scenario, weights: SmoothWeights | None = None) 
         groups=tuple(group for group in groups if not group.is_plain),
         settings=tuple(setting for setting in settings if not setting.is_plain),
     )
-    return scenario.replaced(request=request, loss=SumOfVariances())
+    changed = scenario.replaced(request=request, loss=SumOfVariances())
+    _ = changed.workload  # which has the weights, or refuses them
+    return changed
 
 
 def smooth_weights(scenario: Scenario, budget: Budget | None = None) -> SmoothWeights:

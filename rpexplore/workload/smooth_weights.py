@@ -178,13 +178,20 @@ class SmoothWeights:
     def weights(self, workload: Workload) -> np.ndarray:
         """The weight of each table, float64[n_tables], to three significant digits.
 
-        Raises `WorkloadError` for a table with amounts.
+        Raises `WorkloadError` for a table with amounts, and for an attribute at several levels.
         """
         if np.any(workload.has_amounts):
             table = workload.describe(int(np.argmax(workload.has_amounts)))
             raise WorkloadError(
                 f"The table {table} has amounts, and there are weights for smooth tables of counts "
                 "alone; leave the table out, or weigh the tables yourself."
+            )
+        if workload.has_levels:
+            level = workload.domain.attributes[min(workload.at_several_levels)]
+            raise WorkloadError(
+                f"The attribute {level.of or level.name!r} is in tables at several levels, and "
+                "smooth tables go with one level of each attribute; plan with one level, or leave "
+                "the weights for smooth tables out."
             )
         ratio = float(self.rho) * float(self.records) * float(self.records) / _UNIT
         ratio = min(max(ratio, 1 / _MOST_RATIO), _MOST_RATIO)

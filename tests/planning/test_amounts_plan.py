@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.planner import plan_tables
 from tests.support.explicit_optimum import dense_queries, lower_bound
@@ -46,6 +47,19 @@ def test_plans_of_sums_are_as_good_as_any_mechanism(limits, tables, missing, fac
     assert 1 - 1e-6 <= plan.loss_value / exact <= factor
     # The cost of a record is convex in the amount, so no amount costs more than a limit.
     assert plan.exact_privacy_cost <= 1
+
+
+def test_noise_that_steps_are_too_fine_for_is_refused_before_there_is_a_plan():
+    weights = rp.Attribute("w", rp.Amounts(0, 40, 3, are_weights=True))
+    of = rp.Domain((rp.Attribute("income", rp.Amounts(0, 200_000, 2)), weights))
+    workload = rp.Workload.of(of, [("income",)]).weighted_by("w")
+    optimum = rp.optimum(workload, loss=rp.SumOfVariances())
+    # 2·10^7 cents times 4·10^4 thousandths, below 2^46 with the noise: σ < 88, ρ > 1/(2 · 88²).
+    at_1 = float(optimum.at(rp.Budget(rho="1")).sigma_squared.floats.max())
+    least = at_1 * (2e7 * 4e4) ** 2 / 2.0**92
+    optimum.at(rp.Budget(rho=repr(1.001 * least)))
+    with pytest.raises(PlanError, match=r"on \(income × w\) is too large .* fewer decimals"):
+        optimum.at(rp.Budget(rho=repr(0.999 * least)))
 
 
 def random_design(seed):

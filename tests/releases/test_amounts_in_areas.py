@@ -1,5 +1,6 @@
 """Releases of sums, means and weighted counts in areas: exact, in the unit of the amounts."""
 
+import dataclasses
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.source import Counts
-from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.errors import PlanError, ReleaseError, WorkloadError
 from rpexplore.releases import area_measurement, area_parts
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.measurement import check_ranges
@@ -193,9 +194,11 @@ def test_what_is_counted_wrongly_or_too_much_is_refused():
         check_ranges(part.workload.tables, part.closure, Counts({}, 1))
     with pytest.raises(ReleaseError, match="fewer decimals or narrower limits"):
         area_measurement.check_countable(part, Counts({}, 2**58))
-    tiny = planned(rho="1e-24")
-    with pytest.raises(ReleaseError, match=r"too large for 64-bit integers; .*fewer decimals"):
-        area_measurement.check_measurable(AreaParts(tiny.part("areas")))
+    with pytest.raises(PlanError, match=r"too large for 64-bit integers \(.*fewer decimals"):
+        planned(rho="1e-24")
+    tiny = dataclasses.replace(part, unit=part.unit / 10**24)
+    with pytest.raises(ReleaseError, match=r"too large for 64-bit integers \(.*fewer decimals"):
+        area_measurement.check_measurable(AreaParts(tiny))
 
 
 @pytest.mark.usefixtures("no_noise")

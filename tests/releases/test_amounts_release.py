@@ -171,10 +171,12 @@ def test_no_amount_costs_more_privacy_than_is_booked(income):
 def test_amounts_of_too_many_steps_are_refused_before_anything_is_booked():
     wide = rp.Amounts(0, 10**5, decimals=6, missing=INCOME.missing)
     domain = rp.Domain((rp.Attribute("region", rp.Integers(0, 999)), rp.Attribute("a", wide)))
-    plan = planned(("region", "a"), rho="1e-12", domain=domain).part("tables")
-    with pytest.raises(rp.errors.ReleaseError, match="fewer decimals"):
-        check_measurable(plan)
-    plan = planned(("region", "a"), domain=domain).part("tables")
+    with pytest.raises(rp.errors.PlanError, match="fewer decimals"):
+        planned(("region", "a"), rho="1e-12", domain=domain)
+    counted = planned(("region",), rho="1e-24", domain=domain).part("tables")
+    with pytest.raises(rp.errors.ReleaseError, match=r"on \(region\) is too large for 64-bit"):
+        check_measurable(counted)
+    plan = planned(("region", "a"), rho="1e6", domain=domain).part("tables")
     with pytest.raises(rp.errors.ReleaseError, match="fewer decimals"):
         check_countable(plan, Counts({}, 10**6))
 

@@ -8,6 +8,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.adaptive import smooth_alternative
+from rpexplore.domain.levels import Level
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.adaptive import adaptive_plan
 from rpexplore.planning.mixed_weights import NOT_SIMULATED
@@ -44,6 +45,17 @@ def test_the_largest_loss_of_the_choice_is_about_the_least():
     assert choice.adaptive is not None
     assert choice.adaptive.keys() == set(POPULATIONS)
     assert choice.to_facts()["adaptive"] == choice.adaptive
+
+
+def test_tables_at_a_level_of_each_attribute_are_weighted_without_a_simulation():
+    ten = Level("ten", tuple(str(age // 10) for age in range(100)))
+    age = rp.Attribute("age", rp.Integers(0, 99), levels=(ten,))
+    domain = rp.Domain((age, *DOMAIN))
+    choice = choose_smooth_weights(
+        rp.Workload.of(domain, [("age@ten", "a", "b")]), BUDGET, EXPECTED
+    )
+    assert choice.frame is None
+    assert choice.share == NOT_SIMULATED
 
 
 def test_an_adaptive_plan_is_named_where_it_loses_less_at_worst():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.levels import Level
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.losses.losses import SumOfVariances
@@ -73,6 +74,20 @@ def test_weights_of_groups_and_tables_go_and_later_ones_come_on_top():
 def test_without_expected_counts_there_are_none():
     with pytest.raises(WorkloadError, match="type an expected number"):
         for_smooth_tables(Scenario(DOMAIN))
+
+
+def test_tables_at_several_levels_have_none_and_get_none_later():
+    ten = Level("ten", tuple(str(age // 10) for age in range(100)))
+    age = rp.Attribute("age", rp.Integers(0, 99), levels=(ten,))
+    domain = rp.Domain((age, *DOMAIN))
+    request = WorkloadRequest("listed", listed=(("age@ten", "a", "b"),))
+    both = replace(request, listed=(*request.listed, ("age", "c")))
+    expected = rp.ExpectedCounts.of_total(5000)
+    with pytest.raises(WorkloadError, match="'age' is in tables at several levels"):
+        for_smooth_tables(Scenario(domain, both, expected=expected))
+    after = for_smooth_tables(Scenario(domain, request, expected=expected))
+    with pytest.raises(WorkloadError, match="'age' is in tables at several levels"):
+        after.with_request(listed=(*after.request.listed, ("age", "c")))
 
 
 def test_a_recipe_has_the_weights_themselves():

@@ -91,6 +91,15 @@ class AreaDesign:
         """The unit times each residual's factor, float64[n_residuals]."""
         return read_only(np.array([float(self.unit * factor) for factor in self.factors.tolist()]))
 
+    @property
+    def gamma_squared(self) -> np.ndarray:
+        """The largest variance parameter of each residual's whole numbers: float64[n_residuals].
+
+        Over the areas in which noise is added to them; 0 where it is in none.
+        """
+        least = np.min(np.where(self.precisions > 0, self.precisions, np.inf), axis=1)
+        return self.closure.squared_scales / (self.scales * least[self.of_residual])
+
     @cached_property
     def residual_variances(self) -> np.ndarray:
         """Of the least-squares answers to residuals, float64[n_residuals, n_groups].

@@ -45,7 +45,12 @@ from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.losses.losses import Loss, WeightedSum
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
-from rpexplore.planning.part_plan import Certificate, CertifiedPlan, item_columns
+from rpexplore.planning.part_plan import (
+    Certificate,
+    CertifiedPlan,
+    item_columns,
+    refuse_fine_steps,
+)
 from rpexplore.planning.table_plan import MOST_LISTED, sum_and_count_errors, targets_lines
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.discrete_noise import DiscreteNoise
@@ -334,7 +339,11 @@ def with_budget(plan: AreaPlan, budget: Budget) -> AreaPlan:
 
 
 def _proven(plan: AreaPlan) -> AreaPlan:
-    """The plan with the certificate that its precisions and prices give."""
+    """The plan with the certificate that its precisions and prices give.
+
+    Raises `PlanError` for noise that cannot be drawn in the steps of amounts.
+    """
+    refuse_fine_steps(plan.closure, plan.domain, plan.gamma_squared)
     bound = proven_bound(plan)  # first, as it takes the most memory, and the loss keeps some
     return replace(plan, certificate=Certificate(area_loss(plan), bound, np.empty(0)))
 
