@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rpexplore.domain.expected_counts import ExpectedCounts
     from rpexplore.planning.adaptive import AdaptivePlan
     from rpexplore.planning.plan import Plan
+    from rpexplore.planning.table_plan import TablePlan
     from rpexplore.privacy.budget import Budget
     from rpexplore.results.rehearsal import AdaptiveRehearsal
     from rpexplore.results.smooth_choice import SmoothChoice
@@ -397,18 +398,21 @@ def plan(
         asked = listed(smooth)
         shares = plan_inputs.shares_from_options(share or [])
     if smooth is not None and asked.tables is not None:
-        # Beside other parts tables have a share of the budget: that of the plan by these weights.
+        from rpexplore.scenarios.workload_changes import at_budget, budget_of_tables
+
         objective = plan_inputs.loss_from_options(
             loss, weighting, relative_to, in_areas=asked.areas is not None
         )
-        with progress(f"Planning {asked.contents}") as on_progress:
-            by_whole = made_for(
-                asked.request(budget, objective, shares, **search), on_progress=on_progress
-            )
-        of_tables = by_whole.part("tables").budget
-        if from_release is not None:
-            from rpexplore.scenarios.workload_changes import at_budget
 
+        def by_whole() -> "TablePlan":
+            request = asked.request(budget, objective, shares, **search)
+            with progress(f"Planning {asked.contents}") as on_progress:
+                return made_for(request, on_progress=on_progress).part("tables")
+
+        are_alone = asked.areas is None and asked.counts is None
+        of_tables = budget_of_tables(budget, by_whole, are_alone=are_alone)
+        assert of_tables is not None
+        if from_release is not None:
             smooth = at_budget(smooth, of_tables)
         else:
             from rpexplore.results.smooth_choice import choose_smooth_weights

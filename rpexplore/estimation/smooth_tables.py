@@ -32,6 +32,7 @@ from rpexplore.estimation.standard_errors import (
     error_factor,
     pooled_factor,
     rehearsed_release,
+    skewed_errors,
 )
 from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, MeasuredResiduals
 from rpexplore.planning.mechanism.reconstruction import marginal
@@ -111,13 +112,18 @@ class SmoothTables:
         own = self._errors.own_variance
         return hidden_scales(misfits(self._measured, self.contributions, self._table, own))
 
-    def standard_errors(self, attributes: AttributeIndices) -> np.ndarray:
-        """The root mean squared error of each cell of a marginal, float64, one axis an attribute.
+    def standard_errors(
+        self, attributes: AttributeIndices, *, mean_square: bool = False
+    ) -> np.ndarray:
+        """The error of each cell of a marginal, float64, one axis an attribute.
 
         By the model, and what its tables may be wrong by that the measurements cannot exclude. Not
         more than that of the unbiased table or the distance from it, whichever is larger; 0 where
         no record is possible. Rehearses the errors if that was not done. Raises `ReleaseError` if
         no table holds the attributes together.
+
+        mean_square: the root mean squared error, whose ± 1.96 reach less far up where a count is
+            but a few errors (`skewed_errors`)
         """
         several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
         if several not in self.contributions:
@@ -132,6 +138,8 @@ class SmoothTables:
         parts = self._parts(several)
         squares = (factor * self._errors.standard_errors(several, parts)) ** 2
         squares += self._errors.hidden_variance(several, parts, self._hidden)
+        if not mean_square:
+            squares = skewed_errors(np.maximum(parts[several], 0.0), squares) ** 2
         noise = self._errors.unbiased_errors(several) ** 2
         unbiased = self._measured.map.table(several, self._measured.contributions)
         # Both are seen, so that neither is a matter of the model.

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from rpexplore.common.numbers import normal_quantile
 from rpexplore.common.seeded_numbers import SeededNumbers
@@ -22,6 +23,8 @@ from rpexplore.planning.mechanism.strategy import Strategy
 _SMALLEST_COUNT = 1e-9  # whose relative error is asked for
 _SMALLEST_VARIANCE = 1e-9
 _FEWEST_EXPECTED = 1e-3  # counts: no cell is known to be empty
+_CONFIDENCE = 0.95  # of intervals
+_LOG_SHAPES = np.linspace(np.log(1e-2), np.log(1e6), 400)  # outside 1 but for 0.1 %
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,32 @@ class ErrorModel:
         return np.maximum(1 / (1 / of_model + 1 / noise), remaining)
 
 
+def skewed_errors(counts: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    """Errors of which ± 1.96 reach as far up as a count of this mean and variance: float64, shaped.
+
+    A count is not below 0, so that nearly all that is far from its mean is above it. Of Gamma
+    distributed counts 2.5 % are above the interval; the errors are at least the root of the
+    variance, and come near to it where that is small beside the count (docs/mathematics.md §13.6).
+
+    counts: float64, none below 0
+    """
+    roots = np.sqrt(variances)
+    log_shapes = 2 * np.log(
+        np.maximum(counts, _SMALLEST_COUNT) / np.maximum(roots, _SMALLEST_VARIANCE)
+    )
+    return roots * np.interp(log_shapes, _LOG_SHAPES, _FACTORS_OF_SHAPES)
+
+
+def _factors_of_shapes() -> np.ndarray:
+    """By shape: how far above the mean the 97.5 % quantile is, over 1.96 standard deviations."""
+    shapes = np.exp(_LOG_SHAPES)
+    above = gammaincinv(shapes, (1 + _CONFIDENCE) / 2) - shapes
+    return np.maximum(above / (normal_quantile(_CONFIDENCE) * np.sqrt(shapes)), 1.0)
+
+
+_FACTORS_OF_SHAPES = _factors_of_shapes()
+
+
 # ---- Rehearsal of the model's errors: a possible truth is drawn, measured and fitted anew.
 #
 # A parametric bootstrap. The truth is the smooth tables with deviations as large as the model says
@@ -138,7 +167,6 @@ MOST_TABLES = 150
 """Of one order, whose cells are looked at."""
 
 _MOST_ATTRIBUTES = 16  # that are rehearsed; more tell the same
-_CONFIDENCE = 0.95
 _LARGEST_MOVE = 1.12  # of a factor, by its second reading
 _PSEUDO_CELLS = 200  # as which a model that is right counts: few cells say little of a quantile
 

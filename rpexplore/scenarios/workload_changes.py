@@ -1,6 +1,6 @@
 """Changes of the workload, tried before they are made; tables for a plan that is to be smoothed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.losses import SumOfVariances
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.bases import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
@@ -340,6 +341,24 @@ def at_budget(weights: SmoothWeights, budget: Budget) -> SmoothWeights:
     """The same weights at a budget, such as the share that tables have beside other parts."""
     # Noise is that of the budget for a record, whoever it belongs to.
     return replace(weights, rho=float(budget.record_privacy_cost) / 2)
+
+
+def budget_of_tables(
+    whole: Budget, plan_by_whole: Callable[[], TablePlan | None], *, are_alone: bool
+) -> Budget | None:
+    """The budget at which weights for smooth tables are set.
+
+    Beside other parts tables have a share of it, and of a stated ε what their noise costs: as in
+    the plan by weights for the whole budget.
+
+    Args:
+        plan_by_whole: The tables of that plan; None where there is none yet.
+        are_alone: Whether nothing is released beside the tables.
+    """
+    if are_alone and whole.stated_epsilon is None:
+        return whole
+    planned = plan_by_whole()
+    return None if planned is None else planned.budget
 
 
 def describe_added(before: Workload, after: Workload) -> str:

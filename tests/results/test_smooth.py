@@ -23,7 +23,12 @@ from rpexplore.estimation.one_way import (
 )
 from rpexplore.estimation.pairs import AttributeFactors, FactorModel, Prior
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
-from rpexplore.estimation.standard_errors import ErrorModel, error_factor, pooled_factor
+from rpexplore.estimation.standard_errors import (
+    ErrorModel,
+    error_factor,
+    pooled_factor,
+    skewed_errors,
+)
 from rpexplore.estimation.table_map import MeasuredResiduals, TableMap
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise, marginal
 from tests.support.generalised import any_strategy
@@ -451,6 +456,20 @@ def test_a_rehearsal_that_learned_other_weights_hardly_moves_errors():
     assert pooled_factor(1.0, 1.21) == pytest.approx(1.1)
     assert pooled_factor(0.83, 2.43) < 0.95
     assert pooled_factor(1.2, 0.44) > 1.05
+
+
+@pytest.mark.parametrize("shape", [0.1, 0.7, 5.0, 80.0])
+def test_no_more_than_2_5_per_cent_of_skewed_counts_are_above_their_interval(shape):
+    counts, variances = np.array([3.0, 60.0]), np.array([9.0, 3600.0]) / shape
+    errors = skewed_errors(counts, variances)
+    above = gamma.sf(counts + 1.959964 * errors, shape, scale=counts / shape)
+    np.testing.assert_allclose(above, 0.025, rtol=0.01)
+    assert np.all(errors > np.sqrt(variances))
+
+
+def test_errors_of_no_count_or_large_ones_are_not_skewed():
+    roots = skewed_errors(np.array([0.0, 1e9, 0.0]), np.array([4.0, 9.0, 0.0]))
+    np.testing.assert_allclose(roots, [2.0, 3.0, 0.0], rtol=1e-3)
 
 
 def test_few_rehearsed_cells_do_not_shorten_errors():

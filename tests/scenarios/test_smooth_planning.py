@@ -13,6 +13,7 @@ from rpexplore.reports.recipe import Recipe
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_changes import (
+    budget_of_tables,
     describe_added,
     for_smooth_tables,
     weights_are_outdated,
@@ -51,6 +52,15 @@ def test_weights_are_those_of_all_tables_and_small_ones_are_added(request_, kind
     again = Scenario.parse(after.text())
     assert again == after
     assert list(again.workload.weights) == list(after.workload.weights)
+
+
+def test_weights_are_set_at_what_the_noise_of_tables_costs_and_alone_at_a_stated_cost():
+    planned = scenario(WorkloadRequest()).replaced(budget=rp.Budget(rho="0.4")).table_plan()
+    exact, stated = rp.Budget(rho="0.9"), rp.Budget(epsilon="1", delta="1e-9")
+    assert budget_of_tables(exact, lambda: None, are_alone=True) == exact
+    for whole, are_alone in ((exact, False), (stated, True)):
+        assert budget_of_tables(whole, lambda: planned, are_alone=are_alone) == planned.budget
+        assert budget_of_tables(whole, lambda: None, are_alone=are_alone) is None
 
 
 def test_weights_of_groups_and_tables_go_and_later_ones_come_on_top():

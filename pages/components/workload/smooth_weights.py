@@ -8,7 +8,7 @@ from pages.components.shared.expected_counts import expected_total_input
 from pages.components.shared.files import finished_at, path_choice, released_folders
 from pages.components.shared.inputs import removable
 from pages.components.shared.session import attempt, change, current, escaped, kept
-from pages.components.shared.solutions import part_budget, plan
+from pages.components.shared.solutions import plan
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.scenario_comparison import describe_before_and_after
 from rpexplore.analysis.shared_tables import Contender
@@ -22,6 +22,7 @@ from rpexplore.results.smooth_choice import choose_smooth_weights
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import (
     at_budget,
+    budget_of_tables,
     describe_added,
     for_smooth_tables,
     smooth_weights,
@@ -144,15 +145,17 @@ def _weights() -> SmoothWeights | None:
 
 
 def _budget_of_tables(weights: SmoothWeights) -> Budget | None:
-    """That of the tables, beside other parts their share in the plan by these weights.
+    """That at which they are set; None, which the page explains, while there is no plan.
 
-    weights: those for the whole budget. None, which the page explains, while there is no such plan.
+    weights: those for the whole budget
     """
-    if len(current().kinds) < 2:
-        return part_budget("tables")
-    by_whole = attempt(lambda: for_smooth_tables(current(), weights).replaced(name=BY_WHOLE))
-    planned = None if by_whole is None else plan(by_whole)
-    return None if planned is None else planned.budget
+
+    def plan_by_whole() -> TablePlan | None:
+        by_whole = attempt(lambda: for_smooth_tables(current(), weights).replaced(name=BY_WHOLE))
+        return None if by_whole is None else plan(by_whole)
+
+    are_alone = len(current().kinds) == 1
+    return budget_of_tables(current().budget, plan_by_whole, are_alone=are_alone)
 
 
 def _effect(planned: TablePlan | None, proposed: Scenario) -> TablePlan | None:

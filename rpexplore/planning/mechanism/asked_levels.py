@@ -38,11 +38,15 @@ def queries_at_levels(
     forms = {domain.names[index]: _at_levels(domain, index, vectors[index]) for index in asked}
     found: dict[AttributeIndices, dict[str, list[float]]] = {}
     untold: dict[str, dict[str, None]] = {}  # of attributes the levels that do not tell them
-    for table in map(set, tables):
-        chosen = [next((name for name in own if name in table), None) for own in forms.values()]
-        names = [name for name in chosen if name is not None]
-        if len(set(names)) < len(forms):
+    looked_at: set[tuple[str, ...]] = set()
+    for table in tables:
+        # Most of many tables miss the first attribute already.
+        if any(own.keys().isdisjoint(table) for own in forms.values()):
             continue
+        names = tuple(next(name for name in own if name in table) for own in forms.values())
+        if names in looked_at or len(set(names)) < len(forms):
+            continue
+        looked_at.add(names)
         query = {name: own[name] for name, own in zip(names, forms.values(), strict=True)}
         missed = [
             (column, name)

@@ -42,7 +42,7 @@ _FITTING_ROUNDS = (
 _FITTED_TO = 1e-6  # of an answer, by which a round may still change it
 _SMALLEST = 1e-9  # count, that is divided by
 _MOST_ATTRIBUTES = 6  # of rehearsed questions; of more the error is that of so many
-_MOST_ASKED = 10  # attributes of a question: there are 2¹⁰ cells, in and out of each selection
+_MOST_ASKED = 10  # attributes of a question: there are 2¹⁰ cells, in and out, numbered by int16
 _QUESTIONS = 250  # rehearsed of each number of attributes
 _FEWEST_COUNTS = 20  # of a rehearsed question that counts: intervals are claimed from 50 on
 _SIZES = (0.0, 150.0, 500.0, 2000.0)  # where kinds of questions by expected size begin
@@ -320,9 +320,10 @@ class _Population:
         As if there were one record more, without dependence.
         """
         n_records, order = self.codes.shape[1], len(condition)
-        cells = np.zeros(n_records, dtype=np.int32)
-        for index in sorted(condition):
-            cells = 2 * cells + condition[index][self.codes[self.rows[index]]]
+        cells = np.zeros(n_records, dtype=np.int16)
+        for place, index in enumerate(sorted(condition, reverse=True)):
+            digits = condition[index].astype(np.int16) << place
+            cells += digits.take(self.codes[self.rows[index]])  # thrice as fast as digits[…]
         counts = np.bincount(cells, minlength=2**order).reshape((2,) * order)
         independent = np.ones(())
         for axis in range(order):

@@ -226,5 +226,6 @@ def smooth_misfit(smooth: SmoothTables, total: float) -> float:
     """
     pairs = [subset for subset in smooth.contributions if len(subset) == 2]
     some = pairs[:: max(len(pairs) // _MOST_PAIRS, 1)]
-    misfits = [smooth.standard_errors(pair).sum() / (sqrt(2 * pi) * total) for pair in some]
+    errors = (smooth.standard_errors(pair, mean_square=True) for pair in some)
+    misfits = [of_pair.sum() / (sqrt(2 * pi) * total) for of_pair in errors]
     return float(np.mean(misfits)) if misfits else 0.0
