@@ -27,6 +27,7 @@ from rpexplore.releases.area_measurement import AreaAnswers
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.measurement import residual_answers
 from rpexplore.results.estimates.area_cells import PartCells, cells_of, subsets_of
+from rpexplore.results.estimates.area_families import mean_noise
 from rpexplore.results.estimates.area_guesses import (
     BestGuesses,
     find_spreads,
@@ -195,8 +196,10 @@ def errors_of(plan: AreaPlan, counts: np.ndarray, n_releases: int = RELEASES) ->
     for seed in range(n_releases):
         answers = DrawnAnswers(parts, counts, seed)
         unbiased = released_cells(plan, answers)
-        yardstick = WholeCounts(tree, cells, by_hand(plan, counts, seed), totals)
-        whole = WholeCounts(tree, cells, unbiased, totals)
+        noise = mean_noise(plan, cells)
+        by_level = by_hand(plan, counts, seed)
+        yardstick = WholeCounts(tree, cells, by_level, totals, noise=noise)
+        whole = WholeCounts(tree, cells, unbiased, totals, noise=noise)
         make = partial(BestGuesses, tree, cells)
 
         def guesses_of(own, spreads, curves, make=make):

@@ -1,6 +1,6 @@
 """The cells of areas with whole counts on each level, and the unbiased answers to them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -296,6 +296,43 @@ class AreaCells:
             found += part
         return found.reshape(tables.shape)
 
+    def unknown_in_stages(self, level: int) -> Callable[[np.ndarray], np.ndarray]:
+        """`unknown_part` of tables in the order of stages."""
+
+        def of_tables(tables: np.ndarray) -> np.ndarray:
+            own = self.unknown_part(level, self.from_stages(tables, level))
+            return self.in_stages(own, level)
+
+        return of_tables
+
+    def known_tables_in_stages(self, level: int) -> list[np.ndarray]:
+        """The largest tables to which there are answers on a level: the cell that each cell is in.
+
+        int64[n_cells] each, of cells in the order of stages
+        """
+        shape = self.shape(level)
+        codes = np.arange(prod(shape))
+        places = dict(zip(self.attributes[level], np.unravel_index(codes, shape), strict=True))
+        return [
+            self.in_stages(
+                np.ravel_multi_index(
+                    [places[index] for index in axes], [self.sizes[index] for index in axes]
+                )[None],
+                level,
+            )[0]
+            if axes
+            else np.zeros(len(codes), dtype=np.int64)
+            for axes in self._largest_known(level)
+        ]
+
+    def _largest_known(self, level: int) -> list[AttributeIndices]:
+        """The axes of the largest tables to which there are answers."""
+        return largest(
+            each
+            for each in subsets(self.attributes[level])
+            if self.are_tables(each) and self.is_known(level, each)
+        )
+
     def with_least_structure(self, cells: np.ndarray) -> np.ndarray:
         """Cells of the top with the same known tables, and no dependence beyond these.
 
@@ -304,9 +341,7 @@ class AreaCells:
         if not self.has_unknown(0):
             return cells
         attributes, shape = self.attributes[0], self.shape(0)
-        known = largest(
-            each for each in subsets(attributes) if self.are_tables(each) and self.is_known(0, each)
-        )
+        known = self._largest_known(0)
         others = [
             tuple(axis for axis, index in enumerate(attributes) if index not in each)
             for each in known

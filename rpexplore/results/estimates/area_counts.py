@@ -45,6 +45,7 @@ from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import file_entry, now, read_manifest, save_manifest
 from rpexplore.releases.table_cells import write_rows
 from rpexplore.results.estimates.area_cells import AreaCells, PartCells, cells_of, exact_numbers
+from rpexplore.results.estimates.area_families import mean_noise
 from rpexplore.results.estimates.area_guesses import BestGuesses, find_spreads, tables_with_errors
 from rpexplore.results.estimates.area_subtrees import (
     Found,
@@ -257,6 +258,7 @@ def _write(
         label = LABEL.replace("whole", f"multiples of {base}", 1)
         all_totals = _in_units(tree, all_totals, base, keeps_exact=bool(cells.exact))
     tables = tables_with_errors(plan, cells)
+    noise = [variance / base**2 for variance in mean_noise(plan, cells)]
 
     def guesses_of(
         unbiased: PartCells, spreads: dict[int, np.ndarray], curves: dict[int, np.ndarray]
@@ -273,8 +275,9 @@ def _write(
             if as_guesses:
                 return guesses_of(unbiased, spreads, {})
             return WholeCounts(
-                tree, cells, lambda level, areas: unbiased(level, areas) / base, all_totals
-            )
+                tree, cells, lambda level, areas: unbiased(level, areas) / base, all_totals,
+                noise=noise,
+            )  # fmt: skip
 
         writer = _Writer(in_areas, cells, label, folder, base)
         above = counts_of(PartCells(cells, answers.of_top, 0))

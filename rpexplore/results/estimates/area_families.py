@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -144,6 +145,18 @@ class CellNoise:
             self.plan.domain, attributes, closure.strategies, of_residuals, closure.trees
         )
         return noise.variances.ravel()
+
+
+def mean_noise(plan: AreaDesign, cells: AreaCells) -> list[float]:
+    """Of each level the mean variance of an answer to a cell of an area, the middle one of them."""
+    found = []
+    for level, axes in enumerate(cells.attributes):
+        areas = plan.workload.tree.level_slice(level)
+        group = int(plan.groups.of_area[(areas.start + areas.stop) // 2])
+        codes = np.arange(prod(cells.sizes[index] for index in axes))
+        variances = CellNoise.of_plan(plan, cells, level).cell_variances(group, codes)
+        found.append(float(np.mean(variances)))
+    return found
 
 
 @dataclass(frozen=True, eq=False)

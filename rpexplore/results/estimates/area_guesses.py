@@ -21,12 +21,8 @@ from rpexplore.results.estimates.area_families import (
     size_classes,
 )
 from rpexplore.results.estimates.count_laws import CountLaws, power_law
-from rpexplore.results.estimates.whole_areas import (
-    UNKNOWN,
-    WholeCounts,
-    nearest_whole_parts,
-    whole_top,
-)
+from rpexplore.results.estimates.family_tables import nearest_whole_parts
+from rpexplore.results.estimates.whole_areas import UNKNOWN, WholeCounts, whole_top
 
 # A part of an area is expected to have the area's cells in the proportion of its total, and to
 # deviate from them by more than chance: a priori with mean m and variance τ m in each cell, τ by

@@ -19,8 +19,10 @@ from rpexplore.estimation.table_map import largest
 from rpexplore.estimation.whole_numbers import parts_of
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.results.estimates.area_cells import AreaCells, check_cells, possible_cells
+from rpexplore.results.estimates.family_tables import nearest_parts
 from rpexplore.results.estimates.level_axes import LevelAxes
-from rpexplore.results.estimates.whole_areas import nearest_parts, whole_top
+from rpexplore.results.estimates.nearer_tables import with_nearer_tables
+from rpexplore.results.estimates.whole_areas import whole_top
 from rpexplore.results.known_release import KnownTable
 from rpexplore.results.unbiased import Estimates
 
@@ -356,57 +358,3 @@ def _nearest(
         f"After {_MOST_ROUNDS:,} rounds the gap is {reached:.2g}, above {gap:.2g}; ask for a "
         "larger gap."
     )
-
-
-# ---- Whole cells whose tables are near: one record after another is moved to another cell.
-#
-# Rounded cell by cell, tables of many small cells can be off by many records together.
-
-
-_MOVED_FROM = 8  # cells that a record may be moved from, of which the best is taken
-_MOST_COMPARED = 2_000_000_000  # cells of all tables in all steps: some ten seconds
-
-
-def with_nearer_tables(
-    counts: np.ndarray,
-    within: np.ndarray,
-    wanted: Sequence[np.ndarray],
-    kept: np.ndarray | None = None,
-) -> np.ndarray:
-    """Cells with the same total and tables nearer to what is wanted, by least squares.
-
-    Until no record of the cells that stand out most can be moved with a gain, or it takes long.
-
-    Args:
-        counts: int64[n_cells] ≥ 0.
-        within: int64[n_tables, n_cells]: the cell of each table that each cell is in.
-        wanted: Of each table float64[n].
-        kept: int64[n_cells], of which sum each cell is part: a record is moved within one.
-    """
-    counts = counts.copy()
-    beyond = [
-        np.bincount(own, counts, minlength=len(each)) - each
-        for own, each in zip(within, wanted, strict=True)
-    ]
-    for _ in range(_MOST_COMPARED // max(within.size * (_MOVED_FROM + 1), 1)):
-        by_table = np.stack([each[own] for own, each in zip(within, beyond, strict=True)])
-        together = np.where(counts > 0, by_table.sum(axis=0), -np.inf)
-        n_sources = min(_MOVED_FROM, int(np.count_nonzero(counts)))
-        sources = np.argpartition(-together, n_sources - 1)[:n_sources] if n_sources else []
-        best = -1e-9, 0, 0
-        for source in sources:
-            changes = by_table - by_table[:, source, None] + 1
-            changes = np.where(within == within[:, source, None], 0.0, changes).sum(axis=0)
-            if kept is not None:
-                changes = np.where(kept == kept[source], changes, np.inf)
-            target = int(np.argmin(changes))
-            best = min(best, (float(changes[target]), int(source), target))
-        _, source, target = best
-        if source == target:
-            break
-        counts[source] -= 1
-        counts[target] += 1
-        for own, each in zip(within, beyond, strict=True):
-            each[own[source]] -= 1
-            each[own[target]] += 1
-    return counts

@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.results.estimates.area_cells import AreaCells, check_cells, subsets_of
-from rpexplore.results.estimates.whole_areas import (
+from rpexplore.results.estimates.family_tables import (
     FamilyTables,
-    WholeCounts,
-    known_totals,
     nearest_parts,
     nearest_tables,
     rounded_tables,
+)
+from rpexplore.results.estimates.whole_areas import (
+    WholeCounts,
+    known_totals,
+    nearest_in_known,
 )
 from tests.support.area_trees import area_trees, incidence
 
@@ -218,6 +221,74 @@ def test_answers_that_are_counts_already_stay_as_they_are():
     cells = AreaCells((2, 3), ((0, 1),) * 3, (ALL_KNOWN,) * 3, np.ones(6, dtype=bool))
     found = of_all(TREE, cells, answers, known_totals(TREE, {}))
     np.testing.assert_array_equal(np.concatenate(found), counts)
+
+
+def known_part(cells, level, tables):
+    return tables - cells.unknown_part(level, tables)
+
+
+PAIRS = [(0, 1), (0, 2), (1, 2)]
+
+
+def off_without_noise(seed, tables):
+    """By how much known tables of random records are off, on all levels: int64[n]."""
+    generator = np.random.default_rng(seed)
+    sizes = tuple(generator.integers(2, 6, 3).tolist())
+    shares = generator.dirichlet(np.full(np.prod(sizes), 0.3))  # many cells of nobody
+    truth = np.zeros((TREE.n_areas, len(shares)), dtype=int)
+    truth[3:] = generator.multinomial(int(generator.integers(10, 200)), shares, 5)
+    truth[1], truth[2] = truth[3:6].sum(axis=0), truth[6:].sum(axis=0)
+    truth[0] = truth[1] + truth[2]
+    known = frozenset(each for table in tables for each in subsets_of(table))
+    cells = AreaCells(sizes, ((0, 1, 2),) * 3, (known,) * 3, np.ones(len(shares), dtype=bool))
+    levels = [truth[TREE.level_slice(level)].astype(float) for level in range(3)]
+    answers = [own - cells.unknown_part(level, own) for level, own in enumerate(levels)]
+    found = np.concatenate(of_all(TREE, cells, answers, known_totals(TREE, {})))
+    off = [np.abs(cells.margin_on(found - truth, 0, table)).ravel() for table in tables]
+    return np.concatenate(off)
+
+
+PAIRS = [(0, 1), (0, 2), (1, 2)]
+
+
+def test_without_noise_tables_of_attributes_that_no_table_has_together_are_right():
+    off = np.concatenate([off_without_noise(seed, PAIRS[:2]) for seed in range(8)])
+    assert off.max() <= 1
+    assert np.mean(off > 0) <= 0.05
+    # Of three pairs cells of an area may be such that no cells of its parts fit exactly.
+    off = np.concatenate([off_without_noise(seed, PAIRS) for seed in range(8)])
+    assert off.max() <= 3
+    assert np.mean(off > 0) <= 0.12
+
+
+@given(SEEDS, st.floats(0, 1))
+def test_cells_are_the_nearest_in_what_is_known(generator, weight):
+    sizes, n_parts = (2, 2, 2), 3
+    known = frozenset(each for table in PAIRS for each in subsets_of(table))
+    cells = AreaCells(sizes, ((0, 1, 2),), (known,), np.ones(8, dtype=bool))
+    counts = generator.poisson(2, (n_parts, 8)) * generator.integers(0, 2, 8)
+    values = counts + generator.normal(size=counts.shape) * 2
+    margins, above = counts.sum(axis=1, keepdims=True), counts.sum(axis=0, keepdims=True)
+
+    found = nearest_in_known(
+        values, np.array([n_parts]), margins, above, cells.unknown_in_stages(0), np.array([weight])
+    )
+
+    apart = np.ones(1)  # U: of the eight cells the difference of differences of differences
+    for _ in range(3):
+        apart = np.kron(apart, np.array([1, -1]) / np.sqrt(2))
+    unknown = np.outer(apart, apart)
+    metric = np.eye(8) - (1 - weight) * unknown
+    x = cvxpy.Variable(values.shape, nonneg=True)
+    distance = sum(cvxpy.quad_form(x[part] - values[part], metric) for part in range(n_parts))
+    sums = [cvxpy.sum(x, axis=1) == margins[:, 0], cvxpy.sum(x, axis=0) == above[0]]
+    cvxpy.Problem(cvxpy.Minimize(distance), sums).solve(solver="CLARABEL")
+    off = [each - values for each in (found, x.value)]
+    mine, least = (np.einsum("ci,ij,cj", each, metric, each) for each in off)
+    assert np.all(found >= 0)
+    np.testing.assert_allclose(found.sum(axis=0), above[0], atol=0.03)
+    np.testing.assert_allclose(found.sum(axis=1), margins[:, 0], atol=0.03)
+    assert mine <= least + 0.02 * (1 + least)
 
 
 def test_what_is_not_asked_of_parts_is_shared_by_their_totals():
