@@ -20,6 +20,7 @@ from scipy import sparse
 from rpexplore.common.processes import one_thread
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import REFERENCE_BITS, Strategy
+from rpexplore.planning.mechanism.variances import MOST_OWN_CELLS
 from rpexplore.planning.solvers.solution import dual_bound
 from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix
 from rpexplore.planning.solvers.strategy_rounding import bits_for, turned
@@ -28,7 +29,6 @@ from rpexplore.workload.workload import Workload
 
 _LEAST_GAIN = 1e-3  # of the sum of variances: for less, plans are not made longer
 _MOST_VALUES = 64  # of an attribute
-_MOST_CELLS = 1_000_000  # of a table: all of them are looked at for the least accurate one
 _MOST_NUMBERS = 400_000  # in all matrices
 _MOST_INCIDENCES = 50_000
 _MOST_SWEEPS = 8
@@ -98,7 +98,7 @@ class _Search:
         if not attributes or closure.incidence.nnz > _MOST_INCIDENCES:
             return None
         large = closure.incidence.T @ (
-            np.maximum(workload.cells, workload.counted_cells) > _MOST_CELLS
+            np.maximum(workload.cells, workload.counted_cells) > MOST_OWN_CELLS
         )
         residuals, n_numbers = [], 0
         for residual in np.flatnonzero(large == 0).tolist():
