@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,8 @@ from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import capitalised, describe_count, joined, rounded
 from rpexplore.errors import PlanError
 from rpexplore.planning.baselines.baselines import Baseline, LogVariances, UnsuitableError, power_of
-from rpexplore.planning.baselines.gaussian_bound import gaussian_bound
-from rpexplore.planning.baselines.plan_bound import plan_bound
+from rpexplore.planning.baselines.gaussian_bound import LITTLE_WORK, gaussian_bound
+from rpexplore.planning.baselines.plan_bound import has_mixed_bases, plan_bound
 from rpexplore.planning.baselines.products import BOUND_TOLERANCE, SingularValues
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
 from rpexplore.planning.losses.losses import p_norm
@@ -185,9 +185,15 @@ class Comparison:
             weighted = weights * plan.mean_variances
             slopes = (weighted / p_norm(weighted, power)) ** (power - 1)
         weights = weights * slopes
-        bound = gaussian_bound(plan.workload, plan.closure, weights)
-        if bound is None:
-            bound = plan_bound(plan.workload, plan.closure, plan.sigma_squared.floats, weights)
+        root = partial(gaussian_bound, plan.workload, plan.closure, weights)
+        by_plan = partial(
+            plan_bound, plan.workload, plan.closure, plan.sigma_squared.floats, weights
+        )
+        in_turn = [root, by_plan]
+        if has_mixed_bases(plan.workload, plan.closure):
+            # There the plan's is nearly as high, and much sooner found where the root takes long.
+            in_turn = [partial(root, most_work=LITTLE_WORK), by_plan, root]
+        bound = next((bound for ask in in_turn if (bound := ask()) is not None), None)
         if bound is None:
             return None
         return bound / record_cost(plan.budget) / plan.loss_value

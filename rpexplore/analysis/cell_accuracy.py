@@ -9,6 +9,7 @@ import pandas as pd
 
 from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.mechanism.product_sums import ProductSum
 from rpexplore.planning.mechanism.strategy import Moments, hull
 from rpexplore.planning.mechanism.variances import is_negligible_difference
 from rpexplore.planning.part_plan import Z_95
@@ -75,13 +76,13 @@ class TableNoise:
 
     sigma_squared  float64[2, 2, …]: of the residual with (1) or without (0) each attribute
     moments        of each attribute, for the table's basis
-    cells          the variance of every cell, where these do not tell it: residuals have matrices
-                   of their own
+    own            the variances of cells, where these do not tell them: residuals have matrices of
+                   their own
     """
 
     sigma_squared: np.ndarray
     moments: list[Moments]
-    cells: np.ndarray | None = None
+    own: ProductSum | None = None
 
     @classmethod
     def of(cls, accuracy: Accuracy, table: int) -> "TableNoise":
@@ -93,16 +94,13 @@ class TableNoise:
         where = tuple(slice(None) if axis in axes[0] else 0 for axis in range(order))
         within[where] = accuracy.sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
         bases = workload.attribute_basis_index[table, :order]
-        every = None
-        if np.any(cells.closure.residual_forms[columns]):
-            every = cells.variances_of(table, accuracy.sigma_squared)
-        return cls(within, [cells.moments[basis] for basis in bases], every)
+        own = cells.product_sum(table, accuracy.sigma_squared)
+        return cls(within, [cells.moments[basis] for basis in bases], own)
 
     def along(self, axis: int) -> np.ndarray:
         """Variance by row of one attribute, of an average row of all others, float64[n_rows]."""
-        if self.cells is not None:
-            others = tuple(index for index in range(self.cells.ndim) if index != axis)
-            return np.mean(self.cells, axis=others)
+        if self.own is not None:
+            return self.own.mean_along(axis)
         means = [np.array([[of.total_sum], [of.spread_sum]]) / len(of.total) for of in self.moments]
         weights = self._contracted(
             {index: pair for index, pair in enumerate(means) if index != axis}
@@ -114,8 +112,8 @@ class TableNoise:
 
         fixed: the row of other attributes; of those that are not in it, any
         """
-        if self.cells is not None:
-            largest = self._largest_of(fixed, (axis,))
+        if self.own is not None:
+            largest = self.own.largest_along([axis], fixed)
             return np.maximum.reduceat(largest[blocks.rows], blocks.start)
         weights = self._contracted(self._candidates(fixed, {axis}))
         of, largest = self.moments[axis], np.zeros(len(blocks.rows))
@@ -131,8 +129,8 @@ class TableNoise:
 
         fixed: as of `largest_along`
         """
-        if self.cells is not None:
-            cells = self._largest_of(fixed, axes)
+        if self.own is not None:
+            cells = self.own.largest_along(axes, fixed)
             for axis, own in enumerate(blocks):
                 cells = np.maximum.reduceat(cells.take(own.rows, axis), own.start, axis)
             return cells
@@ -149,16 +147,6 @@ class TableNoise:
                 left = left[:, hull(left[0], left[1], largest=True)]
                 largest[block] = np.maximum(largest[block], np.max(pairs @ left, axis=1))
         return largest.reshape(len(down), *across.shape).max(axis=2)
-
-    def _largest_of(self, fixed: Mapping[int, int], kept: Sequence[int]) -> np.ndarray:
-        """The largest variance by the rows of the kept attributes, in their order."""
-        assert self.cells is not None
-        others = [axis for axis in range(self.cells.ndim) if axis not in kept]
-        cells = np.transpose(self.cells, [*kept, *others])
-        for place, axis in reversed(list(enumerate(others, start=len(kept)))):
-            row = fixed.get(axis)
-            cells = cells.max(axis=place) if row is None else cells.take(row, place)
-        return cells
 
     def _candidates(self, fixed: Mapping[int, int], spread_out: set[int]) -> dict[int, np.ndarray]:
         """{attribute: pairs [2, m] of the rows it may have} of those that are not spread out."""

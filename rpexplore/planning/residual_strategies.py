@@ -19,7 +19,8 @@ from scipy import sparse
 
 from rpexplore.common.processes import one_thread
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import REFERENCE_BITS, Strategy
+from rpexplore.planning.mechanism.strategy import LARGEST_INVERSE, REFERENCE_BITS, Strategy
+from rpexplore.planning.mechanism.variances import MOST_OWN_CELLS
 from rpexplore.planning.solvers.solution import dual_bound
 from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix
 from rpexplore.planning.solvers.strategy_rounding import bits_for, turned
@@ -28,13 +29,13 @@ from rpexplore.workload.workload import Workload
 
 _LEAST_GAIN = 1e-3  # of the sum of variances: for less, plans are not made longer
 _MOST_VALUES = 64  # of an attribute
-_MOST_CELLS = 1_000_000  # of a table: all of them are looked at for the least accurate one
 _MOST_NUMBERS = 400_000  # in all matrices
 _MOST_INCIDENCES = 50_000
 _MOST_SWEEPS = 8
 _STILL = 1e-5  # a sweep that lowers a residual's v by less (relative) is the last one
 _TOLERANCE = 1e-5  # of an attribute's search: rounding costs more
 _STEPS_A_VALUE = 16  # of 2^−b for an even share: far finer than what is lost by them
+_CHANGES = 16  # of entries of a row, by which it is put at right angles to z
 _TURNS = 2  # rotated matrices that are rounded as well, where there are few bits
 
 
@@ -98,7 +99,7 @@ class _Search:
         if not attributes or closure.incidence.nnz > _MOST_INCIDENCES:
             return None
         large = closure.incidence.T @ (
-            np.maximum(workload.cells, workload.counted_cells) > _MOST_CELLS
+            np.maximum(workload.cells, workload.counted_cells) > MOST_OWN_CELLS
         )
         residuals, n_numbers = [], 0
         for residual in np.flatnonzero(large == 0).tolist():
@@ -230,10 +231,13 @@ def _rounded(matrix: np.ndarray, z: np.ndarray, bits: int, gram: np.ndarray) -> 
     best, found = math.inf, None
     for copy in turned(matrix, bits, _TURNS):
         integers = _rounded_rows(copy * 2.0**bits, z)
-        stacked = np.vstack([np.ones(len(z)), integers])
-        if np.linalg.matrix_rank(stacked) == len(z):
-            decoding = np.linalg.inv(stacked)[:, 1:]
-            spread = float(np.sum(gram * (decoding @ decoding.T)))
+        stacked = np.vstack([np.ones(len(z)), integers / 2.0**bits])
+        try:
+            inverse = np.linalg.inv(stacked)
+        except np.linalg.LinAlgError:
+            continue
+        if np.max(np.abs(inverse)) * np.max(np.abs(stacked)) < LARGEST_INVERSE:
+            spread = float(np.sum(gram * (inverse[:, 1:] @ inverse[:, 1:].T)))
             worth = spread * float(np.max(np.sum(integers**2, axis=0)))
             if worth < best:
                 best, found = worth, integers
@@ -243,51 +247,60 @@ def _rounded(matrix: np.ndarray, z: np.ndarray, bits: int, gram: np.ndarray) -> 
 
 
 def _rounded_rows(rows: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """The nearest integers at right angles to z, int64: of each entry a few that are near.
+    """Integers at right angles to z that are near, int64.
 
-    Rounded entries leave rows · z off by an integer. Of all changes by up to so many that put it
-    right, those of the least squares are found by going through the entries once, with the least
-    sum of squares so far for every number by which rows · z is off (a shortest path).
+    Rounded entries leave rows · z off by an integer. Changes of entries by 1 put it right: of the
+    cheapest ones, those of the least squares together.
     """
-    most = 1
-    while True:
-        found = _with_changes(rows, z, most)
-        if found is not None:
-            return found
-        most *= 2
+    found = np.rint(rows)
+    changes, n_changes = np.zeros(rows.shape), _CHANGES
+    off = np.flatnonzero(found @ z)
+    while len(off):
+        changes[off], is_right = _changes(rows[off] - found[off], (found[off] @ z), z, n_changes)
+        off, n_changes = off[~is_right], 2 * n_changes
+    return (found + changes).astype(np.int64)
 
 
-def _with_changes(rows: np.ndarray, z: np.ndarray, most: int) -> np.ndarray | None:
-    """`_rounded_rows` with entries changed by at most so many; None where that is not enough."""
-    nearest = np.rint(rows)
-    off = (nearest @ z).astype(np.int64)
-    beyond = int(np.max(np.abs(off)) + most * np.max(np.abs(z)))
-    changes = np.arange(-most, most + 1)
-    squares = ((nearest - rows)[:, :, None] + changes) ** 2
-    each, width = np.arange(len(rows)), 2 * beyond + 1
-    # By number of entries gone through, row and place. Which change led to a place is not noted:
-    # it is worked out again on the way back, for one place a row.
-    least = np.empty((len(z) + 1, len(rows), width))
+def _changes(
+    fractions: np.ndarray, off: np.ndarray, z: np.ndarray, n_changes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What is added to rounded rows, of so many changes to choose from; and where these are enough.
+
+    fractions: what rounding took away, float64[n_rows, n]; off: rounded rows · z, float64[n_rows]
+    """
+    n_rows, n = fractions.shape
+    # What the k-th change of an entry in one direction adds to its square: none costs less than the
+    # one before, so that they can be chosen as if each were possible without the others.
+    most = -(-n_changes // (2 * n))
+    signs = np.array([1, -1])[:, None]
+    added = 2.0 * np.arange(most) + 1 - 2 * signs * fractions[:, :, None, None]
+    added = added.reshape(n_rows, -1)
+    cheapest = np.argsort(added, axis=1, kind="stable")[:, :n_changes]
+    added = np.take_along_axis(added, cheapest, axis=1)
+    entries, sign = cheapest // (2 * most), signs[cheapest // most % 2, 0]
+    shifts = sign * z[entries] * np.where(off > 0, -1, 1)[:, None]
+    target, margin = np.abs(off).astype(np.int64), int(np.max(np.abs(z)))
+    # The least sum of what is added, by row and by the shift so far, from −margin to the target +
+    # margin: a shortest path. Rows follow each other, with places between them that none reaches.
+    lengths = target + 3 * margin + 1
+    starts, each = np.cumsum(lengths) - lengths, np.arange(n_rows)
+    unreached = np.repeat(starts, margin) + np.tile(np.arange(margin), n_rows)
+    step_costs = np.repeat(added.T, lengths, axis=1)
+    step_costs[:, unreached] = np.inf
+    come_from = np.arange(np.sum(lengths)) - np.repeat(shifts.T, lengths, axis=1)
+    least = np.empty((len(step_costs) + 1, step_costs.shape[1]))
+    place = starts + 2 * margin
     least[0] = np.inf
-    least[0, each, off + beyond] = 0.0
-    through = np.empty((len(rows), width))
-    for entry, step in enumerate(z.tolist()):
-        np.add(least[entry], squares[:, entry, most, None], out=least[entry + 1])
-        for number in np.flatnonzero(changes).tolist():
-            shift = int(changes[number]) * step  # from place s to s + shift
-            after = least[entry + 1, :, max(shift, 0) : min(shift, 0) + width]
-            before = least[entry, :, max(-shift, 0) : min(-shift, 0) + width]
-            sums = through[:, : before.shape[1]]
-            np.add(before, squares[:, entry, number, None], out=sums)
-            np.minimum(after, sums, out=after)
-    if not np.all(np.isfinite(least[-1, :, beyond])):
-        return None
-    found, place = nearest.astype(np.int64), np.full(len(rows), beyond)
-    for entry in reversed(range(len(z))):
-        places = place[:, None] - changes * int(z[entry])
-        is_there = (places >= 0) & (places < width)
-        known = least[entry, each[:, None], np.where(is_there, places, 0)]
-        number = np.argmin(np.where(is_there, known + squares[:, entry], np.inf), axis=1)
-        found[:, entry] += changes[number]
-        place = places[each, number]
-    return found
+    least[0, place] = 0.0
+    for number, step_cost in enumerate(step_costs):
+        after = least[number + 1]
+        np.take(least[number], come_from[number], mode="wrap", out=after)
+        after += step_cost
+        np.minimum(after, least[number], out=after)
+    place = place + target
+    is_right, found = np.isfinite(least[-1, place]), np.zeros((n_rows, n))
+    for number in reversed(range(len(step_costs))):
+        taken = least[number, place] > least[number + 1, place]
+        found[each, entries[:, number]] += np.where(taken, sign[:, number], 0)
+        place = place - np.where(taken, shifts[:, number], 0)
+    return np.where(is_right[:, None], found, 0), is_right

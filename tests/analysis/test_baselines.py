@@ -10,7 +10,8 @@ from rpexplore.analysis import baselines
 from rpexplore.analysis.baselines import describe_missing, describe_times
 from rpexplore.errors import PlanError
 from rpexplore.planning.baselines.baselines import Baseline, LogVariances
-from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.baselines.plan_bound import plan_bound
+from rpexplore.planning.planner import plan_tables, record_cost
 from tests.support.query_lists import query_plan
 
 DOMAIN = rp.Domain.from_sizes({"age": 100, "sex": 2})
@@ -119,6 +120,21 @@ def test_no_yardstick_is_stated_outside_its_bounds(monkeypatch):
         "only where its errors can be computed."
     ]
     assert compared.laplace_epsilon == before.laplace_epsilon
+
+
+def test_mixed_bases_are_proven_by_the_plan_where_the_root_takes_longer(monkeypatch):
+    def little(*args, most_work=0.0):
+        assert most_work == baselines.LITTLE_WORK
+
+    monkeypatch.setattr(baselines, "gaussian_bound", little)
+    tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 6, "region": 3}), 2)
+    tables = tables.with_bases({"age": rp.Prefix()}, tables=[("age",)])
+    plan = planned(tables, rp.SumOfVariances())
+    weights = plan.loss.table_weights(tables)
+    bound = plan_bound(tables, plan.closure, plan.sigma_squared.floats, weights)
+    assert bound is not None
+    share = bound / record_cost(plan.budget) / plan.loss_value
+    assert rp.compare(plan).least_share == pytest.approx(share, rel=1e-12)
 
 
 @pytest.mark.parametrize(

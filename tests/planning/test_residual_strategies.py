@@ -75,6 +75,18 @@ def test_half_of_what_one_strategy_an_attribute_loses_is_won_back():
     assert float(np.sum(alike.closure.variances(alike.solution.sigma_squared))) > 1.07 * best
 
 
+def test_tables_of_millions_of_cells_have_them_as_well():
+    """Of which the least accurate cell is found without looking at all of them."""
+    tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 15, "b": 18, "c": 17}), 3)
+    tables = tables.with_bases(dict.fromkeys("abc", rp.Ranges()), tables=[("a", "b", "c")])
+    plan = plan_tables(tables, loss=SUM, budget=rp.Budget(rho="0.5"))
+    assert tables.cells[-1] == 120 * 171 * 153
+    assert len(plan.closure.residuals_with_own_matrices) == 7
+    every = CellVariances(tables, plan.closure).variances_of(6, plan.sigma_squared.floats)
+    assert plan.table_variances.largest[6] == pytest.approx(every.max(), rel=1e-12)
+    assert plan.table_variances.smallest[6] == pytest.approx(every.min(), rel=1e-12)
+
+
 def test_references_are_alike_exactly():
     for strategy in planned().closure.strategies.values():
         steps = np.rint(strategy.reference * 2**REFERENCE_BITS).astype(np.int64)

@@ -21,7 +21,9 @@ from rpexplore.planning.baselines.residual_axis import as_weights
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.workload.workload import Workload
 
-# Work: cubes of sizes of what is decomposed, added up. 4e9 take about a second.
+# Work: cubes of sizes of what is decomposed, added up.
+LITTLE_WORK = 4e9
+"""About a second."""
 _MOST_WORK = 4e10
 _MOST_COORDINATES = 3400  # of one block: what this is enough for
 _MOST_WORK_OF_BLOCKS = 1e9  # of a step, unless nothing is left to be cut
@@ -38,29 +40,36 @@ _ROUNDING = 1e-6
 
 
 @one_thread()
-def gaussian_bound(workload: Workload, closure: Closure, table_weights: np.ndarray) -> float | None:
+def gaussian_bound(
+    workload: Workload,
+    closure: Closure,
+    table_weights: np.ndarray,
+    *,
+    most_work: float = _MOST_WORK,
+) -> float | None:
     """No Gaussian mechanism of privacy cost 1 has a smaller Σ weight · mean variance of a table.
 
     Args:
         closure: With the strategies of a plan, whose references the search for weights starts from.
         table_weights: float64[n_tables], at least 0.
+        most_work: Cubes of sizes of what is decomposed, added up.
 
     Returns:
-        None where it would take long.
+        None where it would take longer.
     """
     weighted = np.flatnonzero(table_weights > 0)
     work = float(np.sum(3.0 ** workload.orders[weighted])) * _WORK_OF_A_PART
-    axes = axes_of(workload, closure) if work <= _MOST_WORK else None
+    axes = axes_of(workload, closure) if work <= most_work else None
     if axes is None:
         return None
     tables = [TableParts.of(workload, axes, table, table_weights) for table in weighted.tolist()]
     own = {column: axis for column, axis in axes.items() if isinstance(axis, Values)}
     work += _WORK_OF_VALUES * sum(float(len(axis.decoding)) ** 3 for axis in own.values())
-    if work > _MOST_WORK:
+    if work > most_work:
         return None
     weights = {column: as_weights(np.abs(axis.decoding[:, 0])) for column, axis in own.items()}
     turned = {column: _Turned.of(axis, weights[column]) for column, axis in own.items()}
-    n_joined = _joined(axes, tables, turned, work)
+    n_joined = _joined(axes, tables, turned, work, most_work)
     if n_joined is None:
         return None
     best = 0.0
@@ -71,7 +80,7 @@ def gaussian_bound(workload: Workload, closure: Closure, table_weights: np.ndarr
             break
         bound, diagonals = root.bound()
         best = max(best, bound)
-        if best <= before * (1 + _STILL) or (step + 2) * (work + root.work) > _MOST_WORK:
+        if best <= before * (1 + _STILL) or (step + 2) * (work + root.work) > most_work:
             break
         for column, axis in own.items():
             change = (diagonals[column] / weights[column]) ** _STRIDE
@@ -81,19 +90,23 @@ def gaussian_bound(workload: Workload, closure: Closure, table_weights: np.ndarr
 
 
 def _joined(
-    axes: Axes, tables: Sequence[TableParts], turned: Mapping[int, "_Turned"], work: float
+    axes: Axes,
+    tables: Sequence[TableParts],
+    turned: Mapping[int, "_Turned"],
+    work: float,
+    most_work: float,
 ) -> int | None:
     """Of how many directions of an attribute there is time for; None if of none.
 
     Args:
         work: Of a step, for everything but the blocks.
     """
-    most = max((len(axis.directions) for axis in turned.values()), default=1)
-    for n_joined in (most, *(n for n in _JOINED if n < most)):
+    n_most = max((len(axis.directions) for axis in turned.values()), default=1)
+    for n_joined in (n_most, *(n for n in _JOINED if n < n_most)):
         root = _Root.of(axes, tables, turned, n_joined)
         is_last = n_joined == _JOINED[-1] or all(len(axis.grams) > 1 for axis in turned.values())
-        most_work = _MOST_WORK - work if is_last else _MOST_WORK_OF_BLOCKS
-        if root is not None and root.work <= most_work:
+        most = most_work - work if is_last else _MOST_WORK_OF_BLOCKS
+        if root is not None and root.work <= most:
             return n_joined
     return None
 

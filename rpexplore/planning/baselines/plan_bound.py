@@ -50,7 +50,7 @@ def plan_bound(
         None where it would take long.
     """
     of_residuals = None
-    if _has_mixed_bases(workload, closure):
+    if has_mixed_bases(workload, closure):
         of_residuals = residual_bound(workload, closure, sigma_squared, table_weights)
     if closure.residual_moments:
         return of_residuals
@@ -58,7 +58,7 @@ def plan_bound(
     return max((bound for bound in (of_residuals, of_plan) if bound is not None), default=None)
 
 
-def _has_mixed_bases(workload: Workload, closure: Closure) -> bool:
+def has_mixed_bases(workload: Workload, closure: Closure) -> bool:
     """Whether an attribute has several bases, and residuals are products over attributes."""
     if closure.trees or closure.has_own_costs:
         return False

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
 
+_NOTHING = 1e-300  # that is divided by
 _LEAST_WEIGHT = 1e-9  # of a value, of the largest one
 
 
@@ -92,7 +92,7 @@ class ResidualAxis:
     bases    of each table, its number in `grams`, int64
     grams    G of each basis, the first of tables without the attribute, 11ᵀ: float64[n, n]
     factors  W of each residual at the start, float64[n, k]: z, k = 1, or D
-    moves    what is added to these is a multiple of, float64[n, …]
+    above    residuals along whose D these move: itself where it has the attribute
     weights  λ at the start, float64[n]
     is_even  whether it stays so: W of single values are in other coordinates
     inside   whether a residual has the attribute, bool[n_residuals]
@@ -104,7 +104,7 @@ class ResidualAxis:
     bases: np.ndarray
     grams: list[np.ndarray]
     factors: list[np.ndarray]
-    moves: list[np.ndarray]
+    above: list[int]
     weights: np.ndarray
     is_even: bool
     inside: np.ndarray
@@ -119,11 +119,10 @@ class ResidualAxis:
         closure: Closure,
         attribute: int,
         insides: Sequence[tuple[int, ...]],
-        logs: np.ndarray,
         tables: Sequence[ResidualTable],
         of_tables: Sequence[np.ndarray],
     ) -> "ResidualAxis":
-        """At a plan's strategies, of residuals with these attributes and logarithms of σ²."""
+        """At a plan's strategies, of residuals with these attributes."""
         n, strategy = int(closure.sizes[attribute]), closure.strategies.get(attribute)
         numbers = {p: k for k, p in enumerate(_places(workload, attribute), start=1)}
         bases = np.array([numbers.get(table.bases.get(attribute, -1), 0) for table in tables])
@@ -132,17 +131,45 @@ class ResidualAxis:
             grams = [np.diag([float(n), 0.0]), *(np.eye(2) / n for _ in numbers)]
             reference, n_alike, weights = np.array([[n**-0.5], [0]]), n - 1, np.full(2, 1 / n)
             found = [np.array([[0.0], [1.0]]) if attribute in one else reference for one in insides]
-            moves = [
-                w if attribute in one else w * 0 for w, one in zip(found, insides, strict=True)
-            ]
         else:
             grams = [np.ones((n, n)), *(_gram(workload, place) for place in numbers)]
             n_alike, weights = 1, as_weights(np.abs(strategy.reference))
-            found, moves = _factors(strategy, attribute, insides, logs)
+            found = [
+                strategy.of_residuals.get(one, strategy).decoding
+                if attribute in one
+                else strategy.reference[:, None]
+                for one in insides
+            ]
         inside = np.array([attribute in one for one in insides])
         groups, places = _groups(inside, bases, len(grams), of_tables)
         is_even = strategy is None
-        return cls(bases, grams, found, moves, weights, is_even, inside, n_alike, groups, places)
+        above = _above(attribute, insides)
+        return cls(bases, grams, found, above, weights, is_even, inside, n_alike, groups, places)
+
+    def moves(self, logs: np.ndarray, of_traces: np.ndarray) -> list[np.ndarray]:
+        """What is added to W of each residual is a multiple of, float64[n, …].
+
+        D by those of D (DᵀGD)^½, with the slope G of the trace in D Dᵀ, so that directions that
+        queries ask more about move further: fewer steps reach as high. z by those of the residual
+        above, at the same scale: so all moves are about as far.
+
+        Args:
+            logs: Logarithms of σ², float64[n_residuals].
+            of_traces: Slopes of tr V Y in `traces`, float64[n_bases, n_residuals].
+        """
+        found: list[np.ndarray] = []
+        for residual, above in enumerate(self.above):
+            factor = self.factors[above]
+            if self.is_even:
+                found.append(factor * self.inside[residual])
+                continue
+            slopes = zip(of_traces[:, above].tolist(), self.grams, strict=True)
+            gram = sum((slope * gram for slope, gram in slopes), np.zeros(()))
+            squares, vectors = np.linalg.eigh(factor.T @ gram @ factor)
+            roots = np.sqrt(np.maximum(squares / max(np.mean(squares), _NOTHING), 0.0))
+            scale = math.exp((logs[above] - logs[residual]) / 2)
+            found.append(factor @ (vectors * roots @ vectors.T) * scale)
+        return found
 
     @property
     def n_numbers(self) -> float:
@@ -232,24 +259,11 @@ def _places(workload: Workload, attribute: int) -> list[int]:
     return [p for p, (one, _) in enumerate(workload.attribute_bases) if one == attribute]
 
 
-def _factors(
-    strategy: Strategy, attribute: int, insides: Sequence[tuple[int, ...]], logs: np.ndarray
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """D or z of each residual, and what it moves along.
-
-    D by multiples of itself; z by those of the D of the residual that has the attribute as well, at
-    the same scale: so all moves are about as far.
-    """
+def _above(attribute: int, insides: Sequence[tuple[int, ...]]) -> list[int]:
+    """Of each residual the one with an attribute as well, or that of the attribute alone."""
     numbers = {inside: number for number, inside in enumerate(insides)}
-    found, moves = [], []
-    for number, inside in enumerate(insides):
-        has_it = attribute in inside
-        above = inside if has_it else tuple(sorted((*inside, attribute)))
-        above = above if above in numbers else (attribute,)
-        decoding = strategy.of_residuals.get(above, strategy).decoding
-        found.append(decoding if has_it else strategy.reference[:, None])
-        moves.append(decoding * math.exp((logs[numbers[above]] - logs[number]) / 2))
-    return found, moves
+    alone = numbers[attribute,]
+    return [numbers.get(tuple(sorted({*inside, attribute})), alone) for inside in insides]
 
 
 def _groups(

@@ -22,7 +22,7 @@ _MOST_STEPS = 150
 _LEAST_STEPS = 10  # fewer are not worth while
 _STILL = 3e-5  # a step that raises the logarithm by less is the last one
 _KEPT = 20  # steps that L-BFGS remembers
-_MOST_WORK = 1e10  # numbers that are multiplied in all steps: about ten seconds
+_MOST_WORK = 1.5e10  # numbers that are multiplied in all steps: about fifteen seconds
 _MOST_TERMS = 2e7  # times attributes
 _MOST_NUMBERS = 2e7  # in all products of matrices of an attribute
 _WORK_OF_A_TERM = 30  # and attribute
@@ -59,7 +59,7 @@ def residual_bound(
     insides = [closure.attributes(residual) for residual in residuals.tolist()]
     logs = np.log(sigma_squared[residuals])
     axes = [
-        ResidualAxis.of(workload, closure, attribute, insides, logs, tables, of_tables)
+        ResidualAxis.of(workload, closure, attribute, insides, tables, of_tables)
         for attribute in used
     ]
     traces = _Traces.of(tables, of_tables, axes, len(residuals))
@@ -132,26 +132,30 @@ class _Traces:
         """The bound after so many steps from the axes' Y and λ, at these logarithms of σ²."""
         from scipy.optimize import minimize  # heavy
 
+        along, reached = self.along(logs), self._at_start(logs)
         sizes = [
             len(logs),
-            *(m.shape[1] * w.shape[1] for a in self.axes for m, w in self._moved(a)),
+            *(
+                m.shape[1] * w.shape[1]
+                for axis, of_axis in zip(self.axes, along, strict=True)
+                for m, w in zip(of_axis, axis.factors, strict=True)
+            ),
             *(len(axis.weights) for axis in self.axes),
         ]
         ends = np.cumsum(sizes)[:-1]
         still = np.zeros(sum(sizes))
-        reached = self._moved_by(logs, np.split(still, ends))
         start = best = self.log_bound(reached)[0]
 
         def falling(moves: np.ndarray) -> tuple[float, np.ndarray]:
             nonlocal best, reached
-            point = self._moved_by(logs, np.split(moves, ends))
+            point = self._moved_by(logs, along, np.split(moves, ends))
             value, slopes = self.log_bound(point)
             if value > best:
                 best, reached = value, point
             of_factors = [
                 (move.T @ slope).ravel()
-                for axis, of_axis in zip(self.axes, slopes.factors, strict=True)
-                for (move, _), slope in zip(self._moved(axis), of_axis, strict=True)
+                for of_axis, of_slopes in zip(along, slopes.factors, strict=True)
+                for move, slope in zip(of_axis, of_slopes, strict=True)
             ]
             of_weights = [
                 (slope - weights / np.sum(weights) * np.sum(slope)) * (not axis.is_even)
@@ -165,17 +169,26 @@ class _Traces:
         minimize(falling, still, jac=True, method="L-BFGS-B", options=options)
         return self.bound(reached)
 
-    @staticmethod
-    def _moved(axis: ResidualAxis) -> list[tuple[np.ndarray, np.ndarray]]:
-        return list(zip(axis.moves, axis.factors, strict=True))
+    def _at_start(self, logs: np.ndarray) -> _Point:
+        return _Point(logs, [a.factors for a in self.axes], [a.weights for a in self.axes])
 
-    def _moved_by(self, logs: np.ndarray, moves: list[np.ndarray]) -> _Point:
-        """From the start: σ² and λ by factors, W by multiples of each residual's `moves`."""
+    def along(self, logs: np.ndarray) -> list[list[np.ndarray]]:
+        """What W of each attribute and residual moves along, at these logarithms of σ²."""
+        slopes = self._first(self._at_start(logs))[1]
+        return [axis.moves(logs, own) for axis, own in zip(self.axes, slopes, strict=True)]
+
+    def _moved_by(
+        self, logs: np.ndarray, along: list[list[np.ndarray]], moves: list[np.ndarray]
+    ) -> _Point:
+        """From the start: σ² and λ by factors, W by multiples of what each moves along."""
         rest = iter(moves)
         logs = logs + next(rest)
         factors = [
-            [w + m @ next(rest).reshape(m.shape[1], w.shape[1]) for m, w in self._moved(axis)]
-            for axis in self.axes
+            [
+                w + m @ next(rest).reshape(m.shape[1], w.shape[1])
+                for m, w in zip(of_axis, axis.factors, strict=True)
+            ]
+            for axis, of_axis in zip(self.axes, along, strict=True)
         ]
         weights = [axis.weights * np.exp(next(rest)) for axis in self.axes]
         scaled = [

@@ -12,6 +12,7 @@ from rpexplore.common.numbers import distinct_rows, read_only
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.product_sums import ProductSum
 from rpexplore.planning.mechanism.strategy import Moments, moments
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
@@ -122,6 +123,10 @@ def cells_differ(variances: TableVariances) -> bool:
 _AT_ONCE = 1 << 15  # numbers worked on together: they and what is made of them stay in cache
 _MOST_DISTINCT = 20_000  # cells that a program is told of at once
 _MOST_COMBINED = 5_000_000  # combinations of rows that may hold the extreme cell of one table
+MOST_OWN_CELLS = 1_000_000_000
+"""Cells of a table with residuals that have matrices of their own: as many as a release can have.
+
+All combinations of rows that may hold the extreme one are looked at, at worst these."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,25 +263,35 @@ class CellVariances:
                     axes[axis] = _Axis.of((index,), factors)
             variances = self._of_axes(table, sigma_squared, axes)
             return variances[np.ix_(*(axis.of_rows for axis in axes))]
+        if (own := self.product_sum(table, sigma_squared)) is not None:
+            return read_only(own.everywhere())
         (_, columns, axes) = next(self.closure.by_order(self.workload, np.array([table])))
-        own = [int(columns[0, place]) for _, place in self._own_entries(columns)]
-        alike = np.where(np.isin(columns[0], own), 0.0, sigma_squared[columns[0]])
-        variances = alike.reshape((2,) * axes.shape[1])
+        variances = sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
         for axis, of_axis in enumerate(of_axes):
             total, spread = _distinct(of_axis)  # until the end
             if axis in axes[0]:
                 variances = np.tensordot(variances, np.stack([total, spread]), axes=(0, 0))
             else:  # a single value has no residual, but its basis may have several rows
                 variances = np.multiply.outer(variances, total)
-        bases = self.workload.attribute_basis_index[table].tolist()
-        attributes = self.workload.attribute_indices(table)
-        for residual in own:
-            inside, product = self.closure.attributes(residual), sigma_squared[residual]
-            for attribute, basis in zip(attributes, bases, strict=False):
-                total, spread = _distinct(self._moments_in(residual, basis))
-                product = np.multiply.outer(product, spread if attribute in inside else total)
-            variances = variances + product
         return np.broadcast_to(variances, [len(of_axis.total) for of_axis in of_axes])
+
+    def product_sum(self, table: int, sigma_squared: np.ndarray) -> ProductSum | None:
+        """The variances of a table with residuals that have matrices of their own; None without."""
+        if not self._have_own_matrices[table]:
+            return None
+        residuals = self.closure.subsets(table)
+        insides = [self.closure.attributes(residual) for residual in residuals.tolist()]
+        bases = self.workload.attribute_basis_index[table].tolist()
+        factors = []
+        for attribute, basis in zip(self.workload.attribute_indices(table), bases, strict=False):
+            of_residuals = [
+                self._moments_in(residual, basis).spread
+                if attribute in inside
+                else self.moments[basis].total
+                for residual, inside in zip(residuals.tolist(), insides, strict=True)
+            ]
+            factors.append(np.stack(of_residuals))
+        return ProductSum(sigma_squared[residuals], factors)
 
     def standard_errors_of(self, table: int, sigma_squared: np.ndarray) -> np.ndarray:
         """The standard error of every cell of one table, in the unit of the cell."""
@@ -449,15 +464,15 @@ class CellVariances:
         everything = np.arange(len(workload))
         has_own = self.closure.tables_with_own_matrices
         for table in np.flatnonzero(has_own).tolist():
-            if workload.cells[table] > _MOST_COMBINED:
+            if workload.cells[table] > MOST_OWN_CELLS:
                 raise PlanError(
                     f"The table {workload.describe(table)} has too many cells for residuals with "
                     "matrices of their own; make the plan again."
                 )
-            cells = self.variances_of(table, sigma_squared)
-            flat = int(np.argmax(cells) if candidates.largest else np.argmin(cells))
-            place = np.unravel_index(flat, cells.shape)
-            variances[table], rows[table, : cells.ndim] = cells[place], place
+            cells = self.product_sum(table, sigma_squared)
+            assert cells is not None
+            variances[table], cell = cells.extreme(largest=candidates.largest)
+            rows[table, : len(cell)] = cell
         others = np.flatnonzero(~has_own)
         for at, columns, axes in self.closure.by_order(workload, others):
             chosen = others[at]

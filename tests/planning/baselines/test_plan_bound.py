@@ -127,10 +127,12 @@ def test_traces_and_slopes_are_those_of_dense_matrices(monkeypatch):
     insides = [plan.closure.attributes(residual) for residual in range(len(plan.closure))]
     assert [axis.is_even for axis in traces.axes] == [False, True, False]
 
+    along = traces.along(logs)
+
     def shapes():
         yield logs.shape
-        for axis in traces.axes:
-            for move, w in zip(axis.moves, axis.factors, strict=True):
+        for axis, of_axis in zip(traces.axes, along, strict=True):
+            for move, w in zip(of_axis, axis.factors, strict=True):
                 yield (move.shape[1] * w.shape[1],)
         for axis in traces.axes:
             yield axis.weights.shape
@@ -140,14 +142,16 @@ def test_traces_and_slopes_are_those_of_dense_matrices(monkeypatch):
     for place, is_still in enumerate(still):
         if is_still:
             moves[place - len(still)] *= 0
-    point = traces._moved_by(logs, moves)
+    point = traces._moved_by(logs, along, moves)
     value, slopes = traces.log_bound(point)
     assert value == pytest.approx(dense_log_bound(tables, traces.axes, point, insides), abs=1e-9)
     assert np.log(traces.bound(point)) == pytest.approx(value, abs=1e-6)
     assert traces.bound(point) < np.exp(value)
 
     step = 1e-5
-    ahead, back = (traces._moved_by(logs, [m * (1 + s) for m in moves]) for s in (step, -step))
+    ahead, back = (
+        traces._moved_by(logs, along, [m * (1 + s) for m in moves]) for s in (step, -step)
+    )
     change = sum(
         float(np.sum(slope * (one - other)))
         for of_one, of_other, of_axis in zip(
