@@ -72,6 +72,10 @@ def _text(content, encoding): ...
 def _encode(value, form): ...
 
 
+@ibis.udf.scalar.builtin(name="decode", signature=(("string", "string"), "binary"))
+def _decode(text, form): ...
+
+
 @ibis.udf.scalar.builtin(name="timezone", signature=((None, None), "timestamp"))
 def _at_zone(zone, time): ...
 
@@ -111,15 +115,12 @@ def code_columns(
                 amounts[index] = values
                 given |= _amount_columns(column, index, values, engine)
         elif isinstance(values, Categories):
-            digits = hex_digits(_category_text(column, values, engine), engine)
+            text = _category_text(column, values, engine)
             if len(values.readings) > _MOST_CASES:
                 joined[index] = values
-                given[f"h{index}"] = digits
+                given[f"h{index}"] = hex_digits(text, engine)
             else:
-                # The form that names the digits once, so that they are made once.
-                given[f"f{index}"] = digits.cases(
-                    *((text, ibis.literal(code, "int32")) for text, code in _listed_digits(values))
-                )
+                given[f"f{index}"] = _listed_code(text, values, engine)
         elif isinstance(values, Dates):
             given[f"f{index}"] = _of_date(column, attribute, values, engine)
         else:
@@ -179,6 +180,25 @@ def _listed_digits(values: Categories) -> Iterator[tuple[str, int]]:
     for value, code in {**values.readings, **values.texts}.items():
         for text in dict.fromkeys((value, normalize("NFD", value))):
             yield text.encode().hex(), code
+
+
+def _listed_code(text: Value, values: Categories, engine: str) -> Value:
+    """The code of a text that the codebook lists, null for any other."""
+    plain: list[tuple[Value, Value]] = []
+    others: list[tuple[str, Value]] = []
+    for digits, number in _listed_digits(values):
+        code: Value = ibis.literal(number, "int32")
+        listed = bytes.fromhex(digits)
+        # To make digits of a record takes PostgreSQL as long as some ten comparisons. Two of its
+        # texts are equal if their bytes are (others: `in_default_collation`), and it makes a text
+        # of the digits once for all records, if this is ASCII without what the form escapes.
+        if engine == "postgresql" and listed.isascii() and not {*listed} & {*b"\0\\"}:
+            plain.append((_encode(_decode(digits, "hex"), "escape"), code))
+        else:
+            others.append((digits, code))
+    # The form that names the text once, so that it is made once.
+    other: Value = hex_digits(text, engine).cases(*others) if others else ibis.null("int32")
+    return sql_text(text).cases(*plain, else_=other) if plain else other
 
 
 def as_text(column: Value) -> Value:
@@ -370,8 +390,9 @@ def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
             text: Any = sql_text(as_text(column)) if engine == "postgresql" else as_text(column)
             is_itself = text.re_search(f"^[{BLANKS}]*{EXACT_TEXT}[{BLANKS}]*$")
             inside &= (number.abs() < as_float(EXACT)) | is_itself
-        # Nothing outside is ever cast: engines refuse what does not fit.
-        safe: Value = ibis.ifelse(inside, number, minimum)
+        # Nothing outside is ever cast: engines refuse what does not fit. PostgreSQL computes only
+        # the case that holds.
+        safe: Value = number if engine == "postgresql" else ibis.ifelse(inside, number, minimum)
         steps = _quotient(safe.cast("int64") - _whole(values.minimum), values.step)
         return ibis.cases(*missing, (inside, steps.cast("int32")))
     _check_number_of_bins(attribute)

@@ -176,15 +176,15 @@ def _state(records: ir.Table, rule: PersonRule) -> Value:
 
 def packed(records: ir.Table, request: Request, words: Sequence[Word]) -> ir.Table:
     """One row a counted record: `streamed` in whole numbers w0, w1, … of 64 bits."""
-    coded = streamed(records, request)
+    kept, rule = kept_records(records, request.rule), request.rule
     columns: dict[str, Value] = {}
     for position, word in enumerate(words):
         sums: Value = ibis.literal(0, "int64")
         for name, shift in word.items():
-            code: Value = coded[name]
+            code: Value = kept[name] if rule is None or name != STATE else _state(kept, rule)
             sums = sums + code.cast("int64") * ibis.literal(1 << shift, "int64")
         columns[f"w{position}"] = sums
-    return coded.select(**columns)
+    return kept.select(**columns)
 
 
 def blocks_of(request: Request) -> list[Block]:

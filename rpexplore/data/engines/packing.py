@@ -11,13 +11,10 @@ from pyarrow import csv
 from rpexplore.data.coding import MISSING
 from rpexplore.data.engines.session import STATE, Request
 from rpexplore.data.engines.source import nothing_quoted
-from rpexplore.errors import DataError
 
-# ---- Coded records as whole numbers of 64 bits, and how PostgreSQL's COPY hands records over.
+# ---- Coded records as whole numbers of 64 bits; what has texts comes from PostgreSQL as CSV.
 #
-# A number on the way costs a server more than arithmetic, so that many codes share one. PostgreSQL
-# documents the binary format under COPY: a head, for each row the number of its fields and each
-# field behind its length, and an end. What has texts comes as CSV.
+# A number on the way costs a server more than arithmetic, so that many codes share one.
 
 
 Word: TypeAlias = Mapping[str, int]
@@ -25,10 +22,6 @@ Word: TypeAlias = Mapping[str, int]
 
 _BITS = 63  # the sign stays free
 _LOWEST = MISSING  # of all codes; a column is shifted by it, so that none is negative
-_SIGNATURE = b"PGCOPY\n\xff\r\n\0"
-_HEAD = len(_SIGNATURE) + 8  # with flags, and the length of extensions, of which there are none
-_END = b"\xff\xff"
-_BYTES = 8  # of a number
 _CSV_BYTES = 1 << 22  # read at a time
 
 
@@ -70,41 +63,6 @@ def unpacked(numbers: np.ndarray, words: Sequence[Word]) -> pa.RecordBatch:
     return pa.record_batch(columns or {"any": numbers[:, 0]})
 
 
-def numbers_of(
-    stream: Iterable[bytes | memoryview], n_words: int, rows_at_once: int
-) -> Iterator[np.ndarray]:
-    """The rows [n, n_words] of a binary COPY of numbers that are never null.
-
-    Raises `DataError` for what is none.
-    """
-    row = np.dtype(
-        [("n_fields", ">i2"), ("fields", [("n_bytes", ">i4"), ("number", ">i8")], (n_words,))]
-    )
-    messages = iter(stream)
-    pending = bytearray(next(messages, b""))
-    if not pending.startswith(_SIGNATURE) or len(pending) < _HEAD:
-        raise _form_error()
-    del pending[:_HEAD]
-    # One by one: a list of a hundred thousand memoryviews takes five times as long as their bytes.
-    for message in messages:
-        pending += message
-        if len(pending) >= rows_at_once * row.itemsize:
-            yield _first_rows(pending, row)
-    yield _first_rows(pending, row)
-    if pending != _END:
-        raise _form_error()
-
-
-def _first_rows(pending: bytearray, row: np.dtype) -> np.ndarray:
-    """The numbers [n, n_words] of all rows that are complete, which are taken away."""
-    rows = np.frombuffer(bytes(pending), row, count=len(pending) // row.itemsize)
-    del pending[: rows.nbytes]
-    fields = rows["fields"]
-    if np.any(rows["n_fields"] != fields.shape[1]) or np.any(fields["n_bytes"] != _BYTES):
-        raise _form_error()
-    return fields["number"].astype(np.int64)
-
-
 def csv_batches(
     rows: Iterable[bytes | memoryview], texts: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
@@ -138,13 +96,6 @@ def csv_batches(
             pending.clear()
     if pending:
         yield from read(pending)
-
-
-def _form_error() -> DataError:
-    return DataError(
-        "The server hands records over in a form that is not PostgreSQL's; leave streaming out, "
-        "and have them counted there."
-    )
 
 
 # ---- Codes that Spark has looked up, as they come to its Python workers: many in one whole

@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain, islice
 from math import prod
 from typing import Any
 
@@ -16,7 +17,7 @@ from rpexplore.data.amounts import amounts_in, counts_of_amounts
 from rpexplore.data.blocks import maximal
 from rpexplore.data.counting import cells_behind, products, split_codes
 from rpexplore.data.engines.connections import Connection
-from rpexplore.data.engines.packing import csv_batches, numbers_of, unpacked, words_of
+from rpexplore.data.engines.packing import csv_batches, unpacked, words_of
 from rpexplore.data.engines.postgres_servers import (
     NONDETERMINISTIC_TEXTS,
     TEXTS,
@@ -45,6 +46,7 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import DataError
 
 _NORMALIZES = 13_00_00  # the first version of a server that has normalize()
+_ROWS_OF_CHUNK = 10_000  # that libpq hands over at a time
 _BLOCKS_AT_LEAST = 8  # for each of the statements, which all have to code the records
 
 
@@ -202,7 +204,7 @@ class PostgresSession(SQLSession):
         return self._catalogue(name).provenance(self.address)
 
     def count_streamed(self, name: str, request: Request, on_progress: Progress) -> Counts:
-        """Of records that the server codes and sends, many codes a number, by a binary COPY.
+        """Of records that the server codes and sends, many codes a number.
 
         Those that are counted in areas come as CSV, with the codes of areas as they are.
         """
@@ -218,12 +220,20 @@ class PostgresSession(SQLSession):
             text = self.backend.compile(packed(self.coded_records(name, request), request, words))
 
         def batches() -> Generator[pa.RecordBatch, None, None]:
-            statement = f"COPY ({text}) TO STDOUT (FORMAT BINARY)"
-            with self.backend.con.cursor() as cursor, cursor.copy(statement) as copy:
-                for numbers in numbers_of(copy, len(words), ROWS_AT_ONCE):
-                    yield unpacked(numbers, words)
+            from psycopg import capabilities
 
-        # An error stops the copy before the connection is closed.
+            # Of a COPY each row would come as a message of its own, which takes three times as
+            # long. Before version 17 libpq knows no chunks.
+            size = _ROWS_OF_CHUNK if capabilities.has_stream_chunked() else 1
+            with (
+                self.backend.con.cursor() as cursor,
+                closing(cursor.stream(text, binary=True, size=size)) as rows,
+            ):
+                while some := list(islice(rows, ROWS_AT_ONCE)):
+                    numbers = np.fromiter(chain.from_iterable(some), np.int64)
+                    yield unpacked(numbers.reshape(-1, len(words)), words)
+
+        # An error stops the statement before the connection is closed.
         with closing(self.pieces(batches, name, on_progress)) as rows:
             return count_streamed(rows, request, on_progress)
 

@@ -1,26 +1,13 @@
-"""Codes that share a number on their way from a server, and the form that they come in."""
-
-import struct
+"""Codes that share a number on their way from a server."""
 
 import numpy as np
 import pytest
 
 from rpexplore import Domain
 from rpexplore.data.coding import Takers
-from rpexplore.data.engines.packing import numbers_of, unpacked, words_of
+from rpexplore.data.engines.packing import unpacked, words_of
 from rpexplore.data.engines.session import STATE, Request
 from rpexplore.data.source import PersonRule
-from rpexplore.errors import DataError
-
-HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-
-
-def copied(rows: list[list[int]]) -> bytes:
-    """A binary COPY, as PostgreSQL's documentation tells."""
-    fields = [[struct.pack(">iq", 8, number) for number in row] for row in rows]
-    return b"".join(
-        [HEAD, *(struct.pack(">h", len(row)) + b"".join(row) for row in fields), b"\xff\xff"]
-    )
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 250])
@@ -40,25 +27,6 @@ def test_every_code_comes_back(n_rows):
         [sum(int(codes[name][row]) << bit for name, bit in word.items()) for word in words]
         for row in range(n_rows)
     ]
-    content = copied(rows)
-    messages = [content[:30], *(content[at : at + 37] for at in range(30, len(content), 37))]
-    batches = [unpacked(numbers, words) for numbers in numbers_of(messages, len(words), 100)]
+    batch = unpacked(np.array(rows, dtype=np.int64).reshape(n_rows, len(words)), words)
     for name, column in codes.items():
-        came = [batch.column(name).to_numpy() for batch in batches]
-        assert np.array_equal(np.concatenate(came), column), name
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        HEAD,  # cut off
-        copied([[1, 2]])[:-1],
-        b"x" + copied([[1, 2]]),
-        copied([[1]]),
-        HEAD + struct.pack(">hiiqi", 2, -1, 8, 1, 0) + b"\xff\xff",  # a null
-    ],
-)
-def test_another_form_is_refused(content):
-    with pytest.raises(DataError, match="leave streaming out"):
-        list(numbers_of([content], 2, 100))
+        assert np.array_equal(batch.column(name).to_numpy(), column), name

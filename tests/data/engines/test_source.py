@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,6 @@ from rpexplore import Attribute, Categories, Domain, Integers
 from rpexplore.data.coding import Takers
 from rpexplore.data.engines import counting as engine_counting
 from rpexplore.data.engines import duckdb_session, postgres_session
-from rpexplore.data.engines import packing as engine_packing
 from rpexplore.data.engines import session as engine_session
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.session import Request
@@ -126,17 +126,18 @@ def test_nothing_but_places_and_counts_comes_back_from_a_server(postgres, monkey
 
 
 def test_nothing_but_codes_comes_of_a_server_that_streams(postgres, monkeypatch):
-    records, came = people(50), []
+    records, came, streamed = people(50), [], psycopg.Cursor.stream
 
-    def kept(stream, *arguments):
-        came.extend(map(bytes, stream))
-        return engine_packing.numbers_of(came, *arguments)
+    def kept(cursor, *arguments, **options):
+        for row in streamed(cursor, *arguments, **options):
+            came.append([(column.type_code, column.internal_size) for column in cursor.description])
+            yield row
 
-    monkeypatch.setattr(postgres_session, "numbers_of", kept)
+    monkeypatch.setattr(psycopg.Cursor, "stream", kept)
     source = replace(postgres.source(records, "people"), stream=True)
     assert source.count(DOMAIN, TABLES, person_rule=PersonRule("who", 50)).n_records == 50
-    # A head, one number of eight bytes a record behind its length and how many there are, an end.
-    assert len(b"".join(came)) == 19 + 50 * (2 + 4 + 8) + 2
+    # One number of eight bytes a record.
+    assert came == 50 * [[(psycopg.adapters.types["int8"].oid, 8)]]
 
 
 def test_streaming_is_for_servers_alone(tmp_path):
