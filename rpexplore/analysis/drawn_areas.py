@@ -161,7 +161,7 @@ class DrawnAreas:
             numbers = SeededNumbers(b"areas %d" % number)
             exact, of_number = without_noise(public, parts, number)
             population = Population.drawn(public, of_number, most_cells, b"population %d" % number)
-            shares = _drawn_shares(tree, areas, families, expected, is_known, numbers)
+            shares = _drawn_shares(areas, families, expected, is_known, numbers)
             deviations = _deviations(_MIXES_DIFFER, len(tree.levels) - 1, numbers)
             mixes = _drawn_mixes(
                 tree, areas, shares * stands_for, population.weights, deviations, numbers
@@ -407,7 +407,6 @@ def _families(tree: AreaTree, areas: np.ndarray, expected: np.ndarray) -> list[_
 
 
 def _drawn_shares(
-    tree: AreaTree,
     areas: np.ndarray,
     families: Sequence[_Family],
     expected: np.ndarray,

@@ -358,6 +358,7 @@ def plan(
             "--smooth-weights": adaptive and smooth_weights, "--from-release": from_release,
             "--target": target, "--basis": basis, "--uniform-reference": uniform_reference,
             "--require": require, "--minimum-budget": minimum_budget, "--most-people": most_people,
+            "--pilot": pilot,
         }  # fmt: skip
         refuse_beside_adaptive("--adaptive" if adaptive else "--allow-adaptive", wanted, others)
     is_smooth = smooth_weights or from_release is not None

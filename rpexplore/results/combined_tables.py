@@ -21,6 +21,7 @@ from rpexplore.estimation.table_map import ArrayStore
 from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.results.combined_sources import joint_domain
+from rpexplore.results.known_release import groups_of_values
 from rpexplore.results.noisy_marginal import NoisyMarginal
 from rpexplore.results.unbiased import Estimates
 from rpexplore.workload.workload import Workload
@@ -315,9 +316,7 @@ def _number_in(
         partition = part.blocks[own].index_of_values
     else:
         number = domain.position(part.domain.names[own])
-        column, own_index = int(domain.columns[number]), domain.attributes[number].index_of_values
-        size = int(domain.sizes[number])
-        partition = np.array(own_index) if own_index else np.arange(size)
+        column, partition = int(domain.columns[number]), groups_of_values(domain, number)
     tree = next((tree for tree in trees if tree.column == column), None)
     if tree is None:
         return number, np.arange(int(domain.sizes[number]))

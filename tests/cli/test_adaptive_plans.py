@@ -78,6 +78,8 @@ def test_smooth_weights_that_lose_more_give_way_to_an_adaptive_plan_where_allowe
     assert "give --smooth-weights as well" in run.refused(*alone, *COUNT, "--allow-adaptive")
     refusal = run.refused(*options, "--force", "--allow-adaptive", "--target", "20")
     assert "--target does not go with --allow-adaptive" in refusal
+    refusal = run.refused(*options, "--force", "--allow-adaptive", "--pilot", "5%")
+    assert "--pilot does not go with --allow-adaptive" in refusal  # whatever simulations say
 
 
 def test_it_is_rehearsed_beside_a_fixed_plan_and_compared_with_nothing_else(run):

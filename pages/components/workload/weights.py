@@ -8,7 +8,6 @@ from pages.components.shared.session import bound, change, change_domain, curren
 from pages.components.workload.builders import HERE
 from rpexplore.analysis.glossary import meaning
 from rpexplore.domain.amounts import Amounts
-from rpexplore.domain.domain import Domain
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import title
 
@@ -47,7 +46,7 @@ def survey_weights() -> None:
                 "Tables in areas are weighted by it as well; those that stay unweighted stay so in "
                 "areas. Their records need the column, too."
             )
-        _unweighted(domain, weighted_by)
+        _unweighted(weighted_by)
     elif not names:
         with st.expander("Weight the records"):
             st.text_input("Column with the survey weights", key=_COLUMN)
@@ -55,7 +54,7 @@ def survey_weights() -> None:
             st.button("Weight all tables", on_click=_add)
 
 
-def _unweighted(domain: Domain, weighted_by: str) -> None:
+def _unweighted(weighted_by: str) -> None:
     """The tables that stay counts of records."""
     request = current().request
     if len(current().workload) > MOST_OFFERED and not request.unweighted:
