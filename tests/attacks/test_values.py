@@ -1,6 +1,8 @@
 """Which value a record has: values at the limits of their column's type are counted, or refused."""
 
 import datetime
+import io
+import zipfile
 
 import duckdb
 import pandas
@@ -465,3 +467,23 @@ def test_a_file_of_spss_with_more_records_than_it_states(tmp_path, name):
     path.write_bytes(content)
     with pytest.raises(DataError, match="damaged"):
         FileSource(path).count(Domain((Attribute("c", Categories(("a", "b"))),)), [(0,)])
+
+
+def test_zip_files_one_behind_the_other_are_refused(tmp_path):
+    """`cat a.zip b.zip > all.zip`: only the last directory is read, and the rest was left out."""
+
+    def zipped(content: str) -> bytes:
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("people.csv", content)
+        return file.getvalue()
+
+    domain = Domain((Attribute("sex", Categories(("F", "M"))),))
+    first, second = zipped("sex\nF\nF\nF\n"), zipped("sex\nM\n")
+    path = tmp_path / "people.csv.zip"
+    for content in (first + second, first + second[:-30], b"some" + first):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="before or behind it, such as a second zip file"):
+            FileSource(path).count(domain, [(0,)])
+    path.write_bytes(first)
+    assert FileSource(path).count(domain, [(0,)]).counts((0,)).tolist() == [3, 0]

@@ -37,6 +37,7 @@ _BLOCK = 1 << 22  # bytes of a file, which are read together
 _ROWS_AT_ONCE = 1 << 16  # of a file that pyarrow does not read
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n?', re.IGNORECASE)  # of Excel, above the names
+_END_OF_ZIP, _END_OF_ZIP_BYTES = b"PK\x05\x06", 22  # what ends a zip file, before its comment
 _limit, _n_readers, _limit_before = threading.Lock(), 0, 0  # of `_any_length`
 
 
@@ -374,6 +375,11 @@ def opened(path: Path, content: bytes | None = None) -> Iterator[BinaryIO]:
 
 def _only_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
     """The file of records in a zip file; raises `DataError` unless it holds one, and no other."""
+    if not _is_whole(archive):
+        raise DataError(
+            f"The zip file {path.name!r} has something before or behind it, such as a second zip "
+            "file, of which nothing would be read; unpack them, and name the file or the folder."
+        )
     entries = [
         entry
         for entry in archive.infolist()
@@ -389,3 +395,14 @@ def _only_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
             "or the folder."
         )
     return fitting[0]
+
+
+def _is_whole(archive: zipfile.ZipFile) -> bool:
+    """Whether a zip file is all that its file holds: of several, one behind the other, the last
+    directory alone is read."""
+    file = archive.fp
+    assert file is not None
+    length = len(archive.comment) + _END_OF_ZIP_BYTES
+    file.seek(-length, os.SEEK_END)
+    starts = [entry.header_offset for entry in archive.infolist()]
+    return file.read(len(_END_OF_ZIP)) == _END_OF_ZIP and min(starts, default=0) == 0
