@@ -17,6 +17,7 @@ from rpexplore.common.processes import one_thread
 
 _AT_ONCE = 1 << 17  # variances worked on together: they stay in cache
 _FEW = 1 << 17  # cells that are all looked at sooner than rows are compared
+_MOST_COMPARED = 20_000_000  # numbers of an attribute: 820 ranges and 8 terms take a million
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,15 +119,19 @@ class ProductSum:
 def undominated(factors: np.ndarray, *, largest: bool) -> np.ndarray:
     """Rows of which none has all factors at least (or at most) as large: int64[m], ascending.
 
-    factors: float64[n_terms, n_rows]; of rows that are alike one is left
+    Of rows that are alike one is left. Others may be left where these are very many.
+
+    factors: float64[n_terms, n_rows]
     """
     different = {factor.tobytes(): factor for factor in factors}
     factors = np.array([*different.values()]) * (1 if largest else -1)
     order = np.argsort(-np.sum(factors, axis=0), kind="stable")
-    kept = []
-    while len(order):
+    kept: list[int] = []
+    compared = 0
+    while len(order) and compared < _MOST_COMPARED:
         # Nothing that is left has a larger sum: no row is above this one.
         kept.append(int(order[0]))
         best, order = factors[:, order[0], None], order[1:]
+        compared += len(factors) * len(order)
         order = order[~np.all(factors[:, order] <= best, axis=0)]
-    return np.sort(np.array(kept, dtype=np.int64))
+    return np.sort(np.array([*kept, *order.tolist()], dtype=np.int64))

@@ -25,11 +25,12 @@ def random_sum(seed: int, shape: tuple[int, ...]) -> tuple[ProductSum, np.ndarra
     return ProductSum(scales, factors), np.asarray(values)
 
 
-@pytest.fixture(params=[(1 << 17, 1 << 17), (50, 0)])
+@pytest.fixture(params=[(1 << 17, 1 << 17, 10**6), (50, 0, 10**6), (50, 0, 20)])
 def limits(request, monkeypatch):
-    """All values in one block; and few at once, of rows that are compared first."""
+    """All values in one block; and few at once, of rows that are compared with all or some."""
     monkeypatch.setattr(product_sums, "_AT_ONCE", request.param[0])
     monkeypatch.setattr(product_sums, "_FEW", request.param[1])
+    monkeypatch.setattr(product_sums, "_MOST_COMPARED", request.param[2])
 
 
 @pytest.mark.usefixtures("limits")
