@@ -37,15 +37,22 @@ from rpexplore.domain.dates import BLANKS
 
 # Patterns mean the same to pyarrow, DuckDB, PostgreSQL and Spark.
 _WITHIN = "[!$-9;<>-SU-z|~]"  # signs within an id, and those of them that can begin or end it
-_END = r"[!$-&+./0-9?-SU-Z\\\^_a-z|~-]"
+_END = r"[$-&+0-9@-SU-Z\^a-z]"
 # Quotation marks, brackets and number signs that are put around ids, and what separates ids.
 _AROUND = (
     "\"'`=#*\u00b4\u2018-\u201f\u2032\u2033\u2039\u203a\u00ab\u00bb\u2116\uff02\uff03\uff07"
     "(){}<>\\[\\]\u3008-\u3011\uff08\uff09\uff3b\uff3d"
 )
+_BEHIND = r".,;:!?/|~_\\-"  # what is put behind an id, or between ids
+# Signs that stand for others, of which NFC makes no others: letters and digits of full width, and
+# of mathematics, raised, lowered and enclosed ones, fractions, Roman numerals, joined letters.
+_COMPATIBLE = (
+    "\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7cb\u00b2\u00b3\u00b9\u2070-\u209c\u20dd-\u20e4"
+    "\u00bc-\u00be\u2150-\u2188\u2460-\u24ff\u2776-\u2793\ufb00-\ufb06"
+)
 PLAIN_ID = (
     "^(?:0|[1-9][0-9]*|[0-9]+(?:[-/_][0-9]+)+"
-    "|[A-Za-z](?:[A-Za-z_-]| [A-Za-z_-])* ?[0-9][0-9A-Za-z_-]*"
+    "|[A-Za-z](?:[A-Za-z_-]| [A-Za-z_-])* ?[0-9](?:[0-9A-Za-z_-]*[0-9A-Za-z])?"
     # A digit and a letter that no number has, without blanks, colons, the T of times, the # of what
     # spreadsheets write for nobody, and the signs that programs put around ids.
     f"|(?:{_END}{_WITHIN}*)?(?:[0-9]{_WITHIN}*[A-CF-SU-Za-cf-z]"
@@ -91,7 +98,7 @@ _BETWEEN = f",{_NO_COMMA}"  # groups of digits
 _GROUPS = f"[{_BETWEEN}]([0-9]{{3}}(?:[{_BETWEEN}][0-9]{{3}})*(?:[.,][0-9]+)?)"
 _PAIRS = f"[{_BETWEEN}]([0-9]{{2}}(?:[{_BETWEEN}][0-9]{{2}})*[{_BETWEEN}][0-9]{{3}})"
 AS_NUMBER = (
-    (f"^[{_AROUND}{BLANKS}]+|[{_AROUND}{BLANKS},;:]+$", ""),
+    (f"^[{_AROUND}{BLANKS}/|~_\\\\]+|[{_AROUND}{BLANKS}{_DASHES}{_BEHIND}]+$", ""),
     *((f"[{signs}]", str(digit)) for digit, signs in enumerate(_DIGITS)),
     (f"[{_DASHES}]", "-"),
     ("[\u066c\uff0c]", ","),
@@ -133,9 +140,10 @@ UNCLEAR_ID = (
     "|^[+-]?(?:[0-9]+[.,][0-9]*[dDeE][+-]?|[.,][0-9]+[dDeE][+-]?|[0-9]+(?:[eE][+-]|[dD][+]))[0-9]+$"
     # Of 1.230 it is open whether it is 1.23 or 1230; 1.234 can only be met as 1234.
     "|^[+-]?[1-9][0-9]{0,2}[.,][0-9]{2}0$"
+    f"|[{_COMPATIBLE}]"
 )
-"""Canonical ids that are times of day, numbers as programs write them when they round, or two
-numbers by what the point is."""
+"""Canonical ids that are times of day, numbers as programs write them when they round, two numbers
+by what the point is, or in letters that stand for others."""
 EXACT_BELOW = {16: 2.0**11, 32: 2.0**24, 64: 2.0**53}
 """By the bits of a float: whole ones below stand for no neighbour that was rounded."""
 

@@ -75,6 +75,18 @@ WAYS = [
     (("A 7", "A  7"), WHO_IS_WHO),
     (("A 7", "A\u20027"), WHO_IS_WHO),
     (("A 7", "A 8"), 2),
+    # What is put behind an id, or between ids; in front of it a dash is a minus sign.
+    *((("7", f"7{sign}"), WHO_IS_WHO) for sign in ".!?/|~_-\\\u2013"),
+    *((("A7", f"A7{sign}"), WHO_IS_WHO) for sign in ".,;:!?/|~_-"),
+    *((("A7", f"{sign}A7"), WHO_IS_WHO) for sign in "/|~_"),
+    (("Smith", "Smith."), WHO_IS_WHO),
+    (("7", "-7"), 2),
+    (("A7-", "A8-"), 2),
+    # Signs that stand for others, whichever else there are.
+    *((("A7", sign), WHO_IS_WHO) for sign in ("\uff21\uff17", "\uff217", "\U0001d4007", "A\u00b2")),
+    *((("fi7", sign), WHO_IS_WHO) for sign in ("\ufb017", "\u2466", "7\u20e3", "\u2163", "\u00bd")),
+    # A word in front of a number is part of the id.
+    (("7", "No. 7"), 2),
     (("12-34", "12\u204334"), WHO_IS_WHO),
     (("12-34", "12\u2e3a34"), WHO_IS_WHO),
     (("A7", '="A7"'), WHO_IS_WHO),
