@@ -34,7 +34,7 @@ MAX_ATOMS = 20_000
 """That queries may tell apart where there are more cells."""
 MAX_QUERIES = 10_000
 MAX_WORK = 6_000_000_000
-"""Of a list: `work_of`, about a sixth of the operations of a step of the search; minutes in all."""
+"""Of a list, as of `work_of`."""
 MOST_GIVEN = 20_000_000
 """Coefficients that a list may give before cells are merged."""
 LARGEST_COEFFICIENT, LARGEST_AMOUNT = 1e6, 1e9
@@ -301,7 +301,7 @@ def free_name(name: str, taken: Container[str]) -> str:
 def work_of(n_queries: int, n_cells: int) -> int:
     """k² (m + n) of m queries over n cells or atoms, with k, the most that is measured.
 
-    What a step of the search takes, and more than its memory (docs/mathematics.md §8).
+    What a step of the search takes, but for a factor (docs/mathematics.md §8).
     """
     return min(n_queries, n_cells) ** 2 * (n_queries + n_cells)
 
