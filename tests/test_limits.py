@@ -39,9 +39,9 @@ LIMITS = {
     ],
     "attributes at several levels in one table": ["planning.mechanism.closure._MOST_TREES"],
     "counts of a list of your own counts": ["workload.query_list.MAX_QUERIES"],
-    "groups of cells that its conditions tell apart; counts times groups": [
-        "workload.query_list.MAX_ATOMS",
-        "workload.query_list.MAX_ENTRIES",
+    "groups of cells that its conditions tell apart": ["workload.query_list.MAX_ATOMS"],
+    "k² (m + n), for m counts, n groups or cells, and k the smaller of both": [
+        "workload.query_list.MAX_WORK"
     ],
     "cells of a list with coefficients; its coefficients": [
         "workload.query_list.MOST_CELLS",

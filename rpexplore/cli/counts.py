@@ -34,9 +34,10 @@ def presets(as_json: options.AsJson = False) -> None:
     """Tell which well-known lists there are to start from."""
     from rpexplore.workload.presets import describe_targets
 
-    facts = []
+    facts, over = [], {}
     for name, preset in named_presets():
         query_list = preset.queries()
+        over[name.value] = query_list.cells_text
         facts.append(
             {
                 "name": name.value,
@@ -54,8 +55,10 @@ def presets(as_json: options.AsJson = False) -> None:
         return
     for fact in facts:
         say(f"{fact['name']}: {fact['title']}\n  {fact['explanation']}")
-        count, cells = fact["query_count"], fact["cell_count"]
-        say(f"  {count:,} counts over {cells:,} cells of {' × '.join(fact['attributes'])}")
+        say(
+            f"  {fact['query_count']:,} counts over {over[fact['name']]} of "
+            f"{' × '.join(fact['attributes'])}"
+        )
         say(f"  targets: {fact['targets']}")
         say(f"  roles: {', '.join(fact['roles'])}\n")
 

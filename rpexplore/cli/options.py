@@ -224,6 +224,7 @@ PresetName = StrEnum(
     "PresetName",
     {
         "REDISTRICTING": "redistricting",
+        "CENSUS": "census",
         "AGE_PYRAMID": "age-pyramid",
         "CUMULATIVE_AGES": "cumulative-ages",
         "IDENTITY_PLUS_SUM": "identity-plus-sum",

@@ -9,6 +9,7 @@ cell, and nothing is approximated.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,15 +19,28 @@ from rpexplore.common.numbers import shown
 from rpexplore.common.text import joined
 from rpexplore.domain.atoms import MOST_KEYS, MOST_STATES, MOST_STEPS, Atoms, first_of_each
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.levels import AT
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.conditions import condition_holds
-from rpexplore.workload.query_list import MAX_ATOMS, MAX_ENTRIES
+from rpexplore.workload.query_list import MAX_ATOMS, most_atoms
 
 _NEVER, _ALWAYS = 0, 1  # nodes
 _MOST_BRANCHES = 4_000_000  # of all nodes
 _AT_ONCE = 1 << 20  # conditions times what they are looked at for together
 _MOST_LEFT = 50_000_000  # conditions times states, of one attribute
 _MOST_NAMED = 6  # attributes in an error
+
+
+def family_of(domain: Domain, name: str) -> str:
+    """What a count's name says it was written as: "adults by sex" of "adults, sex = Female".
+
+    The name itself where no attribute stands in it as counts by attributes are called.
+    """
+    title, *rest = re.split(r", ([^,=]+) = ", name)  # as `counts_by` names them
+    by = rest[::2]
+    if not by or not all(one in domain or one.partition(AT)[0] in domain for one in by):
+        return name
+    return f"{title} by {', '.join(by)}"
 
 
 class _TooManyError(Exception):
@@ -72,7 +86,7 @@ class ConditionAtoms:
         roots: list[int] = []
         try:
             roots += (diagrams.root(text) for text in self._texts)
-            steps, holds = diagrams.joined(roots)
+            steps, holds = diagrams.joined(roots, most_atoms(len(names)))
         except _TooManyError:
             raise self._refusal(diagrams, names) from None
         # Comparisons may tell apart what no condition does: age < 18 | age >= 18. Of groups that
@@ -91,32 +105,45 @@ class ConditionAtoms:
             # From below, as long lists take long and few counts may be enough.
             middle = (few + many) // 2 if is_reached else min(2 * few + 1, many - 1)
             try:
-                diagrams.joined([diagrams.root(text) for text in self._texts[:middle]])
+                roots = [diagrams.root(text) for text in self._texts[:middle]]
+                diagrams.joined(roots, most_atoms(min(middle, len(names))))
                 few = middle
             except _TooManyError:
                 many, is_reached = middle, True
+        many = min(many, len(names))
+        fewer = ""
+        if (most := most_atoms(many)) < MAX_ATOMS:
+            fewer = f", and {many:,} counts at most {most:,}, as planning takes too long beyond"
         behind = f"with the {few:,} before it, " if few else ""
         return WorkloadError(
-            f"Lists of own counts can tell at most {MAX_ATOMS:,} groups of cells apart, and "
-            f"{MAX_ENTRIES:,} of counts times groups; {behind}the count "
-            f"{shown(names[min(many, len(names)) - 1])!r} tells more apart. "
+            f"Lists of own counts can tell at most {MAX_ATOMS:,} groups of cells apart{fewer}; "
+            f"{behind}the count {shown(names[many - 1])!r} tells more apart. "
             f"{self._most_split(names)}The values that all conditions tell apart: "
             f"{self._split_text()}. Leave such counts out, let conditions "
             "share their limits, or ask for tables instead."
         )
 
     def _most_split(self, names: Sequence[str]) -> str:
-        """The condition that by itself splits values most, as a sentence; "" if none has a name."""
-        most, which = 1, ""
+        """What by itself splits values most, as a sentence; "" if nothing that has a name does.
+
+        A condition, or all those that one was written for by attributes.
+        """
+        families: dict[str, list[str]] = {}
         for text, name in zip(self._texts, names, strict=False):
-            if not isinstance(text, str):
-                continue
-            alone = ConditionAtoms(self._domain)
-            alone.add(text)
-            n = math.prod(int(groups.max()) + 1 for groups in alone._groups)
+            if isinstance(text, str):
+                families.setdefault(family_of(self._domain, name), []).append(text)
+        most, which = 1, ""
+        for family, texts in families.items():
+            together = ConditionAtoms(self._domain)
+            for text in texts:
+                together.add(text)
+            n = math.prod(int(groups.max()) + 1 for groups in together._groups)
             if n > most:
-                most, which = n, name
-        return f"The condition of {shown(which)!r} splits most, into {most:,}. " if which else ""
+                most, which = n, family
+        if not which:
+            return ""
+        verb = "The condition of {} splits" if len(families[which]) == 1 else "The counts {} split"
+        return f"{verb.format(repr(shown(which)))} most, into {most:,}. "
 
     def _split_text(self) -> str:
         """The attributes with most groups, and how many they have."""
@@ -209,11 +236,11 @@ class _Diagrams:
         is_here = self._attributes[node] == index
         return self._branches[node] if is_here else (node,) * self.n_groups[index]
 
-    def joined(self, roots: Sequence[int]) -> tuple[list[np.ndarray], np.ndarray]:
+    def joined(self, roots: Sequence[int], most_atoms: int) -> tuple[list[np.ndarray], np.ndarray]:
         """The steps of the atoms of all roots, and whether each root holds: bool[·, n_atoms]."""
         distinct, place_of = np.unique(np.array(roots, dtype=np.int64), return_inverse=True)
         states, steps, n_steps = distinct[None].astype(np.int32), [], 0
-        last, most_atoms = len(self.n_groups) - 1, min(MAX_ATOMS, MAX_ENTRIES // max(len(roots), 1))
+        last = len(self.n_groups) - 1
         for index, n_groups in enumerate(self.n_groups):
             n_steps += len(states) * n_groups
             if n_steps > MOST_STEPS:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import groupby
 
 import numpy as np
 
@@ -29,6 +30,7 @@ _FILLERS = frozenset(
 )
 _NOT = {"no", "non", "none"}
 _MOST_COMPARED = 100  # values of an attribute, with the names of categories
+_FEWEST_IN_A_RUN = 4  # values that follow each other and stand for the same, told as one
 _LEAST_ALIKE = 0.5  # of the words of a value and a category, to be taken for the same
 
 
@@ -187,12 +189,16 @@ def guessed_match(role: Role, attribute: Attribute) -> RoleMatch:
 
 
 def describe_match(role: Role, match: RoleMatch | None, domain: Domain) -> str:
-    """ "Race: eth, W = White alone, …", for a curator to check."""
+    """ "Race: eth, W = White alone, …", for a curator to check; "0 … 4" of a run."""
     if match is None:
         return f"{role.title}: left out"
     values = domain[match.attribute].stored_values(len(match.options))
-    pairs = zip(values, match.options, strict=True)
-    return ", ".join([f"{role.title}: {match.attribute}", *(f"{one} = {of}" for one, of in pairs)])
+    parts = [f"{role.title}: {match.attribute}"]
+    for option, of_option in groupby(zip(match.options, values, strict=True), lambda pair: pair[0]):
+        alike = [value for _, value in of_option]
+        alike = alike if len(alike) < _FEWEST_IN_A_RUN else [f"{alike[0]} … {alike[-1]}"]
+        parts += [f"{value} = {option}" for value in alike]
+    return ", ".join(parts)
 
 
 def _guessed_option(role: Role, names: Iterable[str]) -> str:

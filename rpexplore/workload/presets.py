@@ -1,8 +1,7 @@
 """Presets: well-known lists of queries, fitted to the attributes of a codebook."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain, combinations
 from typing import TypeAlias
@@ -19,7 +18,13 @@ from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix
 from rpexplore.workload.preset_roles import FittedRole, Role, RoleMatch
 from rpexplore.workload.query_edits import chosen_domain
 from rpexplore.workload.query_files import USUAL_TARGET, query_list, table_queries
-from rpexplore.workload.query_list import QueryList, check_list_size, checked_n_cells
+from rpexplore.workload.query_list import (
+    MAX_CELLS,
+    MOST_CELLS,
+    QueryList,
+    check_list_size,
+    checked_n_cells,
+)
 from rpexplore.workload.table_text import query_matrix
 
 # ---- A preset fitted to a codebook: its queries about the attributes that have its roles.
@@ -56,7 +61,7 @@ class FittedPreset:
     def text(self) -> str:
         """ "26 queries over 28 cells, with their own targets: …. 3 lines of …"."""
         text = (
-            f"{plural(len(self.queries), 'query')} over {plural(self.queries.n_cells, 'cell')}, "
+            f"{plural(len(self.queries), 'query')} over {self.queries.cells_text}, "
             f"with their own targets: {describe_targets(self.queries)}."
         )
         if not self.left_out:
@@ -106,8 +111,9 @@ class Preset:
         """
         attributes = self._attributes(codebook, matches)
         domain = chosen_domain(codebook, [attribute.name for attribute in attributes.values()])
-        checked_n_cells(domain)
         area = attributes.pop(GEOGRAPHY.key, None)
+        is_small = self.lines is None or area is not None  # areas multiply the lines
+        n_cells = checked_n_cells(domain, MAX_CELLS if is_small else MOST_CELLS)
         by_area = [] if area is None else _by_area(area)
         if self.tables is not None:
             tables = self.tables(attributes)
@@ -123,7 +129,7 @@ class Preset:
         areas = [(None, {})]
         if area is not None:
             areas = [(label, {area.name: row}) for by in by_area for label, row in _areas(area, by)]
-        check_list_size(len(counted) * len(areas), math.prod(domain.sizes.tolist()))
+        check_list_size(len(counted) * len(areas), n_cells, given=True)
         lines = (
             (name if label is None else f"{name}, {label}", _row(domain, rows | of_area), target)
             for label, of_area in areas
@@ -324,8 +330,18 @@ def _redistricting_lines() -> Iterator[Line]:
     P1 race; P2 Hispanic or Latino, and not by race; P3 and P4 the same for adults; P5 group
     quarters. Each with the subtotals that are printed.
     """
+    yield from _lines_by_race({"voting_age": frozenset({1})})
+    unions = _QUARTERS.unions
+    yield "P5 Total", {"quarters": unions["Group quarters"]}, _COARSE
+    for union, indices in list(unions.items())[1:]:
+        yield f"P5 {union}", {"quarters": indices}, _COARSE
+        for index in sorted(indices):
+            yield f"P5 {_QUARTERS.categories[index]}", {"quarters": frozenset({index})}, _FINE
+
+
+def _lines_by_race(adults: Mapping[str, frozenset[int]]) -> Iterator[Line]:
+    """Tables P1 to P4; adults: the categories of ages that these are."""
     hispanic, others = {"hispanic": frozenset({0})}, {"hispanic": frozenset({1})}
-    adults = {"voting_age": frozenset({1})}
     races = list(_race_lines())
     total = races[0][0]
     for ages, by_race, by_origin in (({}, "P1", "P2"), (adults, "P3", "P4")):
@@ -335,12 +351,6 @@ def _redistricting_lines() -> Iterator[Line]:
         for name, race, target in races:
             of_race = "" if name == total else f": {name}"
             yield f"{by_origin} Not Hispanic or Latino{of_race}", {**ages, **others, **race}, target
-    unions = _QUARTERS.unions
-    yield "P5 Total", {"quarters": unions["Group quarters"]}, _COARSE
-    for union, indices in list(unions.items())[1:]:
-        yield f"P5 {union}", {"quarters": indices}, _COARSE
-        for index in sorted(indices):
-            yield f"P5 {_QUARTERS.categories[index]}", {"quarters": frozenset({index})}, _FINE
 
 
 def _race_lines() -> Iterator[Line]:
@@ -358,13 +368,51 @@ def _race_lines() -> Iterator[Line]:
             yield _COMBINATIONS[index], {"race": frozenset({index})}, target
 
 
-def _redistricting_domain() -> Domain:
-    return Domain(
-        tuple(
-            Attribute(role.key, Categories(role.categories))
-            for role in (_VOTING_AGE, _HISPANIC, _RACE)
-        )
-    )
+def _domain_of_categories(*roles: Role) -> Domain:
+    return Domain(tuple(Attribute(role.key, Categories(role.categories)) for role in roles))
+
+
+# ---- table P12 beside them
+
+_FIRST_AGES = (0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80)
+_LAST_AGES = (*(first - 1 for first in _FIRST_AGES[1:]), 84)
+_P12_AGE = Role(
+    "age",
+    "Age",
+    ("age", "ages", "years"),
+    (
+        "Under 5 years",
+        *(
+            f"{first} years" if first == last else f"{first} to {last} years"
+            for first, last in zip(_FIRST_AGES[1:], _LAST_AGES[1:], strict=True)
+        ),
+        "85 years and over",
+    ),
+    ages=(*zip(_FIRST_AGES, _LAST_AGES, strict=True), (85, float("inf"))),
+    usual_size=OLDEST + 1,
+    is_required=True,
+)
+_P12_SEX = Role(
+    "sex",
+    "Sex",
+    ("sex", "gender"),
+    ("Male", "Female"),
+    aliases={"Male": ("M", "Men", "Man"), "Female": ("F", "Women", "Woman")},
+    usual_size=2,
+    is_required=True,
+)
+
+
+def _census_lines() -> Iterator[Line]:
+    """P12, sex by 23 groups of ages, and P1 to P4 of the redistricting data."""
+    yield "P12 Total", {}, _COARSE
+    for number, sex in enumerate(_P12_SEX.categories):
+        of_sex = {"sex": frozenset({number})}
+        yield f"P12 {sex}", of_sex, _COARSE
+        for index, ages in enumerate(_P12_AGE.categories):
+            yield f"P12 {sex}: {ages}", {**of_sex, "age": frozenset({index})}, _FINE
+    first = _FIRST_AGES.index(18)
+    yield from _lines_by_race({"age": frozenset(range(first, len(_P12_AGE.categories)))})
 
 
 # ---- sex and age
@@ -405,7 +453,7 @@ REDISTRICTING = Preset(
     "Tables P1 to P5 of the United States' redistricting data: people and adults by race and by "
     "Hispanic origin, and people in group quarters, with every subtotal that is printed.",
     (_RACE, _HISPANIC, _VOTING_AGE, _QUARTERS, GEOGRAPHY),
-    _redistricting_domain,
+    lambda: _domain_of_categories(_VOTING_AGE, _HISPANIC, _RACE),
     lines=_redistricting_lines,
     marginals=(
         ("race",),
@@ -414,6 +462,14 @@ REDISTRICTING = Preset(
         ("voting_age", "hispanic", "race"),
         ("quarters",),
     ),
+)
+CENSUS = Preset(
+    "Census: P12 and P.L. 94-171",
+    "Sex by the 23 groups of ages of table P12, together with tables P1 to P4 of the redistricting "
+    "data: one list, so that what is measured for one table serves the others.",
+    (_P12_AGE, _P12_SEX, replace(_HISPANIC, is_required=True), _RACE, GEOGRAPHY),
+    lambda: _domain_of_categories(_P12_AGE, _P12_SEX, _HISPANIC, _RACE),
+    lines=_census_lines,
 )
 AGE_PYRAMID = Preset(
     "Age pyramid",
@@ -441,4 +497,4 @@ IDENTITY_PLUS_SUM = Preset(
     tables=lambda attributes: [{attributes["value"].name: Identity()}, {}],
     target=1.0,
 )
-PRESETS = (REDISTRICTING, AGE_PYRAMID, CUMULATIVE_AGES, IDENTITY_PLUS_SUM)
+PRESETS = (REDISTRICTING, CENSUS, AGE_PYRAMID, CUMULATIVE_AGES, IDENTITY_PLUS_SUM)

@@ -26,9 +26,7 @@ from rpexplore.workload.counts_by import counts_by
 from rpexplore.workload.own_sums import Measure, checked_measure, split_definition
 from rpexplore.workload.query_list import (
     MAX_CELLS,
-    MAX_ENTRIES,
     MOST_CELLS,
-    MOST_GIVEN,
     QueryList,
     check_attributes,
     check_list_size,
@@ -170,9 +168,9 @@ def stated_from_lines(
     default: the target of queries that have none of their own
     """
     check_attributes(domain)
-    most = MAX_ENTRIES
-    if math.prod(domain.sizes.tolist()) > MAX_CELLS:
-        lines, most = list(lines), MOST_GIVEN
+    are_merged = math.prod(domain.sizes.tolist()) > MAX_CELLS
+    if are_merged:
+        lines = list(lines)
         if all(isinstance(definition, str) for _, _, definition, _ in lines):
             return _stated_by_atoms(domain, lines, default)
     n_cells = checked_n_cells(domain, MOST_CELLS)
@@ -182,7 +180,7 @@ def stated_from_lines(
     targets: list[Target] = []
     for where, name, definition, target_text in lines:
         with refusing(WorkloadError, where):
-            check_list_size(len(rows) + 1, n_cells, most)
+            check_list_size(len(rows) + 1, n_cells, given=are_merged)
             if isinstance(definition, str):
                 condition = definition.strip()
                 row = row_of_definition(domain, condition)
@@ -197,7 +195,7 @@ def stated_from_lines(
         conditions.append(condition)
         targets.append(target)
         names.add(name, where)
-    check_list_size(len(rows), n_cells, most)
+    check_list_size(len(rows), n_cells, given=are_merged)
     errors = np.array([target.standard_error for target in targets])
     queries = QueryList.of_cells(domain, np.array(rows), names.all, errors)
     return StatedQueries(queries, tuple(conditions), tuple(targets))

@@ -31,7 +31,6 @@ from rpexplore.workload.query_definitions import (
 from rpexplore.workload.query_list import (
     MAX_CELLS,
     MOST_CELLS,
-    MOST_GIVEN,
     QueryList,
     check_attributes,
     check_list_size,
@@ -100,7 +99,7 @@ def with_queries(stated: StatedQueries | None, added: StatedQueries) -> StatedQu
     new = [query for query, row in enumerate(rows) if row.tobytes() not in known]
     if not new:
         raise WorkloadError("The list has all of these counts already; add others.")
-    check_list_size(len(stated) + len(new), domain.n_cells, MOST_GIVEN)
+    check_list_size(len(stated) + len(new), domain.n_cells, given=True)
     names = dict.fromkeys(stated.queries.names)
     for query in new:
         names[free_name(added.queries.names[query], names)] = None
@@ -157,7 +156,7 @@ def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
     is_large = stated.queries.atoms is not None or math.prod(domain.sizes.tolist()) > MAX_CELLS
     if is_large and None not in stated.all_conditions:
         return stated_from_lines(domain, _lines_of(stated))
-    check_list_size(len(stated), checked_n_cells(domain, MOST_CELLS), MOST_GIVEN)
+    check_list_size(len(stated), checked_n_cells(domain, MOST_CELLS), given=True)
     table = stated.queries.cell_coefficients.reshape(len(stated), *old.sizes.tolist())
     for axis, attribute in reversed(list(enumerate(old, start=1))):
         if attribute.name in domain:

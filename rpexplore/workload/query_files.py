@@ -305,7 +305,7 @@ def query_list(domain: Domain, lines: Iterable[tuple[str, np.ndarray, float]]) -
         if row.tobytes() not in rows:
             rows[row.tobytes()] = row
             targets[free_name(name, targets)] = target
-    return QueryList(
+    return QueryList.of_cells(
         domain, np.array(list(rows.values())), tuple(targets), np.array(list(targets.values()))
     )
 

@@ -10,6 +10,7 @@ together tell apart.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +33,8 @@ MOST_CELLS = 200_000
 MAX_ATOMS = 20_000
 """That queries may tell apart where there are more cells."""
 MAX_QUERIES = 10_000
-MAX_ENTRIES = 2_000_000
+MAX_WORK = 6_000_000_000
+"""Of a list, as of `work_of`."""
 MOST_GIVEN = 20_000_000
 """Coefficients that a list may give before cells are merged."""
 LARGEST_COEFFICIENT, LARGEST_AMOUNT = 1e6, 1e9
@@ -296,13 +298,32 @@ def free_name(name: str, taken: Container[str]) -> str:
     return name if name not in taken else next(text for text in numbered if text not in taken)
 
 
-def check_list_size(n_queries: int, n_cells: int, most_entries: int = MAX_ENTRIES) -> None:
-    """Raise `WorkloadError` for a list of queries that is empty or too large."""
+def work_of(n_queries: int, n_cells: int) -> int:
+    """k² (m + n) of m queries over n cells or atoms, with k, the most that is measured.
+
+    What a step of the search takes, but for a factor (docs/mathematics.md §8).
+    """
+    return min(n_queries, n_cells) ** 2 * (n_queries + n_cells)
+
+
+def most_atoms(n_queries: int) -> int:
+    """How many atoms so many queries may tell apart."""
+    within = bisect_right(
+        range(1, MAX_ATOMS + 1), MAX_WORK, key=lambda n_atoms: work_of(n_queries, n_atoms)
+    )
+    return max(within, 1)
+
+
+def check_list_size(n_queries: int, n_cells: int, *, given: bool = False) -> None:
+    """Raise `WorkloadError` for a list of queries that is empty or too large.
+
+    given: of coefficients of cells that are to be merged, which are only held
+    """
     if n_queries < 1:
         raise WorkloadError("A list of own counts needs at least one, got none.")
     for size, most, noun in (
         (n_queries, MAX_QUERIES, "own counts"),
-        (n_queries * n_cells, most_entries, "coefficients (counts times cells)"),
+        (n_queries * n_cells if given else 0, MOST_GIVEN, "coefficients (counts times cells)"),
     ):
         if size > most:
             got = f"{size:,}" if size < 10**15 else describe_count(size)
@@ -310,6 +331,15 @@ def check_list_size(n_queries: int, n_cells: int, most_entries: int = MAX_ENTRIE
                 f"A list can have at most {most:,} {noun}, got {got}; plan fewer counts, or "
                 "group the values of the attributes."
             )
+    if not given and work_of(n_queries, n_cells) > MAX_WORK:
+        fewer = bisect_right(
+            range(1, n_queries), MAX_WORK, key=lambda n_fewer: work_of(n_fewer, n_cells)
+        )
+        raise WorkloadError(
+            f"A list of {n_queries:,} own counts can be over at most {most_atoms(n_queries):,} "
+            f"cells or groups of cells, as planning takes too long beyond, got {n_cells:,}; plan "
+            f"at most {fewer:,} counts over so many, or group the values of the attributes."
+        )
 
 
 def _numbers(given: Any, what: str) -> np.ndarray:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.domain.atoms import Atoms
 from rpexplore.errors import DomainError, RpexploreError, WorkloadError
-from rpexplore.workload import condition_atoms, query_definitions
+from rpexplore.workload import query_definitions, query_list
 from rpexplore.workload.condition_atoms import ConditionAtoms
 from rpexplore.workload.conditions import (
     cells_of_condition,
@@ -108,20 +108,38 @@ def test_lists_of_1e9_cells_and_of_40_attributes_are_small():
 
 
 def test_a_list_that_tells_too_much_apart_is_refused_and_the_count_named(monkeypatch):
-    monkeypatch.setattr(condition_atoms, "MAX_ENTRIES", 20_000)
+    monkeypatch.setattr(query_list, "MAX_WORK", 900_000)
     domain = rp.Domain.from_sizes({"a": 500, "b": 500})
     lines = [f"a{cut}: a < {cut} ± 3\nb{cut}: b < {cut} ± 3" for cut in range(1, 50)]
     lines.append("both: a == 7 & b == 8 ± 3")
     with pytest.raises(
         WorkloadError,
-        match=r"with the 41 before it, the count 'b21' .* of 'both' splits most, into 4\. "
-        r".* a \(50\) and b \(50\)",
+        match=r"20,000 groups of cells apart, and 42 counts at most 468, .* with the 41 before it, "
+        r"the count 'b21' .* condition of 'both' splits most, into 4\. .* a \(50\) and b \(50\)",
     ):
         stated_from_text(domain, "\n".join(lines))
-    # 41 counts: 22 · 21 groups, 41 · 462 = 18,942; the next one: 42 · 22 · 22 is above 20,000.
+    # 41 counts, 22 · 21 groups: 41² · 503 = 845,543; the next one: 42² · (42 + 22 · 22) is above.
+    lines.append("each: b < 9 by a ± 3")
+    with pytest.raises(WorkloadError, match=r"The counts 'each by a' split most, into 1,000\."):
+        stated_from_text(domain, "\n".join(lines))
     many = rp.Domain.from_sizes({f"a{number}": 2 for number in range(70)})
     with pytest.raises(WorkloadError, match=r"at most 2\^62 .* a5 \(2\) and 64 more"):
         stated_from_text(many, "\n".join(f"a{number} == 1 ± 3" for number in range(70)))
+
+
+def test_all_that_tells_20_000_groups_apart_is_accepted_up_to_what_a_search_takes():
+    """Against the rule itself: k² (m + n) of at most 6·10⁹, k the smaller of both."""
+    for n_counts in (1, 2, 500, 540, 541, 600, 1_442, 1_443, 5_000, query_list.MAX_QUERIES):
+        most = query_list.most_atoms(n_counts)
+        assert query_list.work_of(n_counts, most) <= 6e9
+        query_list.check_list_size(n_counts, most)
+        assert (most == 20_000) == (n_counts <= 540)
+        if most < 20_000:
+            assert query_list.work_of(n_counts, most + 1) > 6e9
+            with pytest.raises(WorkloadError, match=rf"at most {most:,} cells .* got {most + 1:,}"):
+                query_list.check_list_size(n_counts, most + 1)
+    with pytest.raises(WorkloadError, match="at most 540 counts over so many"):
+        query_list.check_list_size(541, 20_000)
 
 
 def test_what_holds_for_nobody_is_refused_by_its_line():

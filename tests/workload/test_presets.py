@@ -2,6 +2,7 @@
 
 import re
 from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from rpexplore import Attribute, Domain, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.conditions import cells_of_condition, condition_of_cells
-from rpexplore.workload.preset_roles import RoleMatch
+from rpexplore.workload.preset_roles import RoleMatch, describe_match, guessed_matches
 from rpexplore.workload.presets import (
     AGE_PYRAMID,
+    CENSUS,
     CUMULATIVE_AGES,
     IDENTITY_PLUS_SUM,
     PRESETS,
@@ -19,6 +21,7 @@ from rpexplore.workload.presets import (
     REDISTRICTING,
     race_combinations,
 )
+from rpexplore.workload.value_comparisons import ages_of
 
 COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 
@@ -94,7 +97,7 @@ def test_redistricting_tables_are_complete():
 
 
 def test_every_preset_is_usable_and_can_be_shown():
-    for preset in PRESETS:
+    for preset in (preset for preset in PRESETS if preset is not CENSUS):
         queries = preset.queries()
         assert len({row.tobytes() for row in queries.coefficients}) == len(queries)
         assert queries.counted_cells.all()
@@ -106,6 +109,46 @@ def test_every_preset_is_usable_and_can_be_shown():
             assert text is not None
             assert cells_of_condition(queries.domain, text).tolist() == (row == 1).tolist()
     assert len({preset.title for preset in PRESETS}) == len(PRESETS)
+
+
+def test_census_lines_count_whom_they_name():
+    """P12 by the labels of its cells; P1 to P4 as the redistricting data have them, at any age."""
+    queries, other = CENSUS.queries(), REDISTRICTING.queries()
+    by_age, sexes, *rest = queries.domain
+    assert queries.domain.sizes.tolist() == [23, 2, 2, 63]
+    ages = by_age.labels()
+    # A tree of ages that holds every one once: 0 to 4, 5 to 9, …, 85 and over.
+    ends = [ages_of(label) for label in ages]
+    assert [first for first, _ in ends] == [0, *(int(last) + 1 for _, last in ends[:-1])]
+    is_adult = np.array([int(first >= 18) for first, _ in ends])
+    printed = dict(zip(other.names, other.coefficients.reshape(-1, 2, 2, 63), strict=True))
+    named = {name for name in printed if name != "P1 Total"}  # which is that of P12
+    for name, row in zip(queries.names, queries.cell_coefficients, strict=True):
+        cells = row.reshape(23, 2, 2, 63)
+        if not name.startswith("P12 "):
+            assert np.array_equal(cells, np.repeat(printed[name][is_adult][:, None], 2, axis=1))
+            named.remove(name)
+            continue
+        sex, _, age = name.removeprefix("P12 ").partition(": ")
+        of_sex = [sex in ("Total", label) for label in sexes.labels()]
+        of_age = [age in ("", label) for label in ages]
+        assert np.array_equal(
+            cells, np.broadcast_to(np.outer(of_age, of_sex)[..., None, None], cells.shape)
+        )
+    assert not named
+    assert sum(name.startswith("P12 ") for name in queries.names) == 1 + 2 * 24
+    assert [attribute.name for attribute in rest] == ["hispanic", "race"]
+
+
+def test_census_is_fitted_to_single_years_and_told_in_runs():
+    domain = Domain.load(Path(__file__).parents[2] / "sample_data" / "census-tables.json")
+    matches = guessed_matches(CENSUS.roles, domain)
+    told = describe_match(CENSUS.roles[0], matches["age"], domain)
+    assert told.startswith("Age: age, 0 … 4 = Under 5 years, 5 … 9 = 5 to 9 years, ")
+    assert told.endswith("85 … 114 = 85 years and over")
+    fitted = CENSUS.fitted(domain, matches)
+    # 23 × 2 groups of age and sex, times 7 races and 2 origins: all that the lines tell apart.
+    assert "86 queries over 644 groups of 3,220 cells" in fitted.text
 
 
 def of_ages(queries, sexes, ages):
