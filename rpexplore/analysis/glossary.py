@@ -215,8 +215,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Smooth tables": "Model-based estimates, biased: differences that may be noise, mostly of "
         "small groups, are shrunk. In tables of many small cells much nearer to the truth than "
         "unbiased counts; in tables of few large cells about as near.",
-        "Model-based error": "The root mean squared error of a smooth count if the model holds. "
-        "Unlike the standard error of noise, nothing guarantees it.",
+        "Model-based error": "The error of a smooth count if the model holds: the count ± 1.96 "
+        "times it is a 95 % interval. Unlike the standard error of noise, nothing guarantees it.",
         "Share kept": "A smooth table is what all measurements together suggest for it, plus a "
         "share of its own measurement beyond that. This share is kept; the rest is assumed to be "
         "noise.",

@@ -107,7 +107,7 @@ PLANNED_ANEW_INTERVAL_MEANING = (
     "because noise on counts comes in whole steps)."
 )
 MODEL_ERROR_MEANING = (
-    "The root mean squared error of the smooth count if the model holds; not guaranteed. The "
+    "The error of the smooth count if the model holds; not guaranteed. The "
     "smooth count ± 1.96 times it, no lower than 0, is a model-based 95 % interval. Empty where "
     f"a table has ranges, groups or other sums. {SMOOTH_COVERAGE}"
 )

@@ -56,7 +56,17 @@ def loses_less_at_worst(
         fixed: Likewise.
         best: The least errors of all fixed plans tried, where there are others.
     """
+    return gain_at_worst(adaptive, fixed, best) > 0
+
+
+def gain_at_worst(
+    adaptive: Sequence[float], fixed: Sequence[float], best: Sequence[float] | None = None
+) -> float:
+    """log of a fixed plan's largest loss over an adaptive one's, less what is no clear gain.
+
+    The arguments are those of `loses_less_at_worst`.
+    """
     least = np.minimum(adaptive, fixed if best is None else best)
     least = np.maximum(least, _LEAST_ERROR)
-    worst = [float(np.max(np.asarray(errors) / least)) for errors in (adaptive, fixed)]
-    return ABOUT_AS_GOOD * worst[0] < worst[1]
+    largest = [np.max(np.maximum(errors, _LEAST_ERROR) / least) for errors in (adaptive, fixed)]
+    return float(np.log(largest[1] / largest[0]) - np.log(ABOUT_AS_GOOD))

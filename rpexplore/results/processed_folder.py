@@ -32,7 +32,7 @@ from rpexplore.common.numbers import normal_quantile, shown_few, shown_value
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.text import FORMULAS_ESCAPED, data_size, joined
 from rpexplore.domain.domain import AttributeIndices, Domain, subsets
-from rpexplore.domain.readings import READINGS
+from rpexplore.domain.readings import READINGS, SMOOTH_COVERAGE
 from rpexplore.domain.result_schema import (
     INTERVAL_ROLES,
     MODEL_ERROR,
@@ -259,6 +259,7 @@ def postprocess(
         "method": method,
         "readings": READINGS,
         "is_smooth": smooth_tables is not None,
+        "smooth_coverage": SMOOTH_COVERAGE,
         "contradicted": "" if smooth_tables is None else _contradicted(domain, smooth_tables),
         "raised": 0.0 if smooth_tables is None else smooth_tables.raised,
         "rounded_cells": rounded,

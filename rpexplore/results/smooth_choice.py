@@ -5,7 +5,7 @@ by cell trust nothing. Mixtures of both are simulated in two made-up populations
 taken whose largest loss is the least (minimax). An adaptive plan is simulated beside them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.common.processes import Progress, no_progress
+from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.text import describe_share
 from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.source import Counts
@@ -29,6 +29,7 @@ from rpexplore.planning.mixed_weights import (
     ABOUT_AS_GOOD,
     FEWEST_OF_THREE,
     NOT_SIMULATED,
+    gain_at_worst,
     loses_less_at_worst,
     mixed_smooth_weights,
 )
@@ -52,6 +53,9 @@ _MOST_ATTRIBUTES = 8  # that are simulated, for time
 _MOST_CELLS = 1_000_000  # of their tables
 _CLEARLY_BETTER = 1.03  # a gain by which weights by pairs alone are taken
 _LEAST_ERROR = 1e-9  # that is divided by
+_MOST_SIMULATIONS = 2  # of an adaptive plan, for time
+# Three standard deviations of log(largest loss) of one of them (docs/mathematics.md §6.10).
+_CHANCE = 0.06
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +67,8 @@ class SmoothChoice:
     frame     one row a mixture: share, and of each of `POPULATIONS` the mean error of the largest
               tables, added up over cells without signs, over the number of records, evened out
               between mixtures; None where nothing was simulated
-    adaptive  by population the same error of an adaptive plan of the same budget, simulated once;
-              None where none was
+    adaptive  by population the same error of an adaptive plan of the same budget, mean of one or
+              two simulations; None where none was simulated
     """
 
     weights: SmoothWeights
@@ -77,10 +81,8 @@ class SmoothChoice:
         """Whether an adaptive plan was simulated, and loses clearly less at worst."""
         if self.adaptive is None or self.frame is None:
             return False
-        errors = self.frame.set_index("share")[list(POPULATIONS)]
         adaptive = [self.adaptive[population] for population in POPULATIONS]
-        chosen = errors.loc[self.share].tolist()
-        return loses_less_at_worst(adaptive, chosen, errors.min().tolist())
+        return loses_less_at_worst(adaptive, *_chosen_and_least(self.frame, self.share))
 
     def to_facts(self) -> dict[str, Any]:
         """The share, and the rows of the frame, as plain values."""
@@ -138,8 +140,8 @@ def choose_smooth_weights(
     on each other, and on others in which they depend much and some are sums of two. Its loss in a
     population is its error over the best candidate's. Weights by pairs alone are taken only if
     their largest loss is clearly the least. The same arguments always give the same weights; the
-    adaptive plan, whose selections are random, is simulated once beside them. No record is read and
-    nothing is spent.
+    adaptive plan, whose selections are random, is simulated beside them, and once more where chance
+    could decide which is better. No record is read and nothing is spent.
 
     Args:
         workload: The tables; those of one and two attributes within them are added.
@@ -168,19 +170,17 @@ def choose_smooth_weights(
         for share, weights in candidates.items()
     }
     adaptive = _adaptive(simulated, plans[1.0], budget, expected)
-    of_adaptive: dict[str, float] = {}
-    n_steps = len(POPULATIONS) * (len(SHARES) + (adaptive is not None))
+    n_of_adaptive = 0 if adaptive is None else _MOST_SIMULATIONS
+    n_steps = len(POPULATIONS) * (len(SHARES) + n_of_adaptive)
+    made: dict[str, Counts] = {}
     for number, population in enumerate(POPULATIONS):
         codes, n_records = population_records(population, simulated, expected)
-        counts = _counts(simulated, codes, n_records)
+        made[population] = counts = _counts(simulated, codes, n_records)
         for position, (share, plan) in enumerate(plans.items()):
-            done = (number * n_steps / len(POPULATIONS) + position) / n_steps
+            done = (number * len(SHARES) + position) / n_steps
             on_progress("Simulating weights", done)
             smooth = _smooth(simulated, plan, counts)
-            rows[share][population] = _error(simulated, smooth, counts, n_records)
-        if adaptive is not None:
-            smooth = adaptive_fit(adaptive, counts)
-            of_adaptive[population] = _error(simulated, smooth, counts, n_records)
+            rows[share][population] = _error(simulated, smooth, counts)
     frame = pd.DataFrame(rows.values())
     # An error may be 0, where next to nothing is noise.
     errors = np.maximum(frame[list(POPULATIONS)].to_numpy(), _LEAST_ERROR)
@@ -193,8 +193,46 @@ def choose_smooth_weights(
     # By pairs alone next to nothing of larger tables is measured, and nothing shows what they hide.
     if _CLEARLY_BETTER * at_worst[0] < least:
         share = SHARES[0]
+    of_adaptive = None
+    if adaptive is not None:
+        of_rest = part_of_progress(on_progress, len(POPULATIONS) * len(SHARES) / n_steps, 1.0)
+        of_adaptive = _adaptive_errors(
+            simulated, adaptive, made, *_chosen_and_least(frame, share), of_rest
+        )
     on_progress("Finished", 1.0)
-    return SmoothChoice(candidates[share], share, frame, of_adaptive or None)
+    return SmoothChoice(candidates[share], share, frame, of_adaptive)
+
+
+def _chosen_and_least(frame: pd.DataFrame, share: float) -> tuple[list[float], list[float]]:
+    """In each population, the error of a mixture and the least of all."""
+    errors = frame.set_index("share")[list(POPULATIONS)]
+    return errors.loc[share].tolist(), errors.min().tolist()
+
+
+def _adaptive_errors(
+    part: Workload,
+    plan: AdaptivePlan,
+    made: Mapping[str, Counts],
+    chosen: Sequence[float],
+    least: Sequence[float],
+    on_progress: Progress,
+) -> dict[str, float]:
+    """In each population the mean error of one simulation, or two where chance could decide.
+
+    The larger of two losses that vary by chance is too large on average, so that a single
+    simulation speaks against the adaptive plan where it says little.
+
+    made: the tables of the records of each population
+    """
+    errors: list[list[float]] = []
+    means: list[float] = []
+    for number in range(_MOST_SIMULATIONS):
+        on_progress("Simulating an adaptive plan", number / _MOST_SIMULATIONS)
+        errors.append([_error(part, adaptive_fit(plan, of), of) for of in made.values()])
+        means = np.mean(errors, axis=0).tolist()
+        if abs(gain_at_worst(means, chosen, least)) > _CHANCE:
+            break
+    return dict(zip(made, means, strict=True))
 
 
 def _evened_out(errors: np.ndarray) -> np.ndarray:
@@ -281,11 +319,11 @@ def _smooth(part: Workload, plan: TablePlan, counts: Counts) -> SmoothTables:
     return smooth_residuals(MeasuredResiduals(contributions, variances, part.domain.sizes, {}))
 
 
-def _error(workload: Workload, smooth: SmoothTables, counts: Counts, n_records: int) -> float:
+def _error(workload: Workload, smooth: SmoothTables, counts: Counts) -> float:
     """The mean L1 error of the largest tables, a share of the records."""
     tables: list[AttributeIndices] = [
         tuple(workload.attribute_indices(position))
         for position in np.flatnonzero(workload.orders == workload.orders.max()).tolist()
     ]
     errors = [np.abs(smooth.table(table) - counts.counts(table)).sum() for table in tables]
-    return float(np.mean(errors)) / max(n_records, 1)
+    return float(np.mean(errors)) / max(counts.n_records, 1)

@@ -70,6 +70,28 @@ def test_an_adaptive_plan_is_named_where_it_loses_less_at_worst():
     assert not SmoothChoice(weights, 1.0, frame).prefers_adaptive
 
 
+@pytest.mark.parametrize(
+    # The weights' errors are 0.1 and 0.2, and a gain is what is beyond 1 %.
+    "drawn",
+    [
+        [0.18],  # ln(0.2/0.18) − ln 1.01 = 0.095 is beyond 0.06
+        [0.215],  # and ln(0.2/0.215) − ln 1.01 = −0.082 as well
+        [0.19, 0.21],  # 0.041 is not
+    ],
+)
+def test_an_adaptive_plan_is_simulated_again_where_chance_could_decide(drawn, monkeypatch):
+    fixed = [0.1] * len(SHARES) + [0.2] * len(SHARES)
+    errors = iter(fixed + [error for joint in [*drawn, 0.9] for error in (0.1, joint)])
+    monkeypatch.setattr(smooth_choice, "_adaptive", lambda *_: object())
+    monkeypatch.setattr(smooth_choice, "adaptive_fit", lambda *_: None)
+    monkeypatch.setattr(smooth_choice, "_smooth", lambda *_: None)
+    monkeypatch.setattr(smooth_choice, "_error", lambda *_: next(errors))
+    choice = choose_smooth_weights(rp.Workload.all_up_to(DOMAIN, 3), BUDGET, EXPECTED)
+    assert choice.adaptive is not None
+    assert choice.adaptive[POPULATIONS[1]] == pytest.approx(np.mean(drawn))
+    assert list(errors) == [0.1, 0.9]  # of one more simulation
+
+
 def test_an_adaptive_plan_is_simulated_where_three_attributes_depend_jointly_as_well():
     domain = rp.Domain.from_sizes({"a": 3, "b": 3, "c": 3})
     plan = adaptive_plan(
