@@ -147,7 +147,7 @@ def test_whole_tables_agree_at_every_level_and_are_near(tmp_path):
         values, own = (each.table(*names).value for each in (whole, near))
         assert (values >= 0).all()
         assert (values % 1 == 0).all()
-        assert np.abs(values - own).max() < 3  # mostly below 1
+        assert np.abs(values - own).max() < 2  # at most 0.84 in 24 releases
     text = (tmp_path / "whole" / "README.md").read_text("utf-8")
     assert "one level with another" in text
     assert "--smooth" not in text  # there are none to be had
