@@ -76,7 +76,8 @@ def table_from_text(domain: Domain, text: str) -> Table:
         if match is None or not name:
             raise WorkloadError(
                 f"The table {text!r} must be attribute names separated by commas, such as "
-                "age,sex; a name with a comma in it stands in double quotation marks."
+                "age,sex; a name with a comma or a quotation mark in it stands in double quotation "
+                "marks, which are doubled within it."
             )
         names.append(name)
         start, more = match.end(), match["end"] != ""

@@ -334,9 +334,9 @@ class AreaCells:
         )
 
     def with_least_structure(self, cells: np.ndarray) -> np.ndarray:
-        """Cells of the top with the same known tables, and no dependence beyond these.
+        """Cells ≥ 0 of the top with the same known tables, and no dependence beyond these.
 
-        By iterative fitting, in at most 100 rounds.
+        By iterative fitting, in at most 100 rounds; what is negative in a table is taken for 0.
         """
         if not self.has_unknown(0):
             return cells
@@ -352,7 +352,10 @@ class AreaCells:
             for axes in others:
                 sums = fitted.sum(axis=axes, keepdims=True)
                 ratio = np.divide(
-                    wanted.sum(axis=axes, keepdims=True), sums, np.zeros_like(sums), where=sums > 0
+                    np.maximum(wanted.sum(axis=axes, keepdims=True), 0.0),
+                    sums,
+                    np.zeros_like(sums),
+                    where=sums > 0,
                 )
                 fitted = fitted * ratio
         return fitted.ravel()

@@ -1,6 +1,6 @@
 """Counts of tables with an attribute at several levels: nonnegative, whole, and consistent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -36,6 +36,7 @@ _MOST_ROUNDS = 20_000
 _ROUNDS_BETWEEN_CHECKS = 20
 _POWER_ROUNDS = 100
 _NO_DISTANCE = 1e-12  # squared, in standard errors
+_NO_RECORDS = 1e-3  # by which tables may be off where these are small
 _ABOVE_LENGTH = 1.05  # of the largest curvature that was found, which is a little too small
 
 
@@ -239,9 +240,19 @@ def counts_at_levels(
     kept = _kept_sums(estimates, given, cells) if given else None
     total = np.array([max(float(answers.sum()), 0.0)])
     sums = kept or KeptSums(np.zeros(answers.size, np.int64), total)
-    values, reached, rounds = _nearest(answers, cells.possible, distance, sums, gap, on_progress)
+    # Cells that tables leave open begin with no dependence beyond these: with as little as answers
+    # have they would be negative, and tables far from what was measured where the noise is small.
+    first = cells.with_least_structure(answers)
     sizes = estimates.domain.sizes
     tables = {tuple(index for index in table if sizes[index] > 1) for table in estimates.tables}
+
+    def records_off(values: np.ndarray) -> float:
+        margins = [cells.margin_on((values - answers)[None], 0, table) for table in tables]
+        return max(float(np.max(np.abs(margin))) for margin in margins)
+
+    values, reached, rounds = _nearest(
+        answers, first, cells.possible, distance, sums, gap, records_off, on_progress
+    )
     return CountsAtLevels(
         estimates.domain, cells, read_only(values), sorted(tables), reached, rounds, base, kept
     )
@@ -317,13 +328,18 @@ class _Distance:
 
 def _nearest(
     answers: np.ndarray,
+    first: np.ndarray,
     possible: np.ndarray,
     distance: _Distance,
     kept: KeptSums,
     gap: float,
+    records_off: Callable[[np.ndarray], float],
     on_progress: Progress,
 ) -> tuple[np.ndarray, float, int]:
     """The nearest cells ≥ 0, 0 where nobody can be, with the sums that are kept.
+
+    first: cells to begin with, float64[n_cells]
+    records_off: by how many records any cell of a table is off
 
     Returns them, float64[n_cells], with the gap and the number of rounds.
     """
@@ -335,15 +351,17 @@ def _nearest(
     if not kept.sums.any():
         return np.zeros_like(answers), 0.0, 0
     steepest, reached = distance.steepest(), 1.0
-    cells = ahead = projected(answers)
+    cells = ahead = projected(first)
     speed = 1.0
     for rounds in range(_MOST_ROUNDS):
         if rounds % _ROUNDS_BETWEEN_CHECKS == 0:
             gradient = distance.gradient(cells - answers)
             squared = float(gradient @ (cells - answers))
             avoidable = 2 * (float(gradient @ cells) - kept.least_product(gradient, places))
-            # Whatever is nearer than a millionth of a standard error is no distance.
-            reached = 0.0 if squared <= _NO_DISTANCE else min(avoidable / squared, 1.0)
+            # Whatever is nearer than a millionth of a standard error, or a thousandth of a record,
+            # is no distance.
+            is_near = squared <= _NO_DISTANCE or records_off(cells) <= _NO_RECORDS
+            reached = 0.0 if is_near else min(avoidable / squared, 1.0)
             on_progress(f"Making the tables nonnegative (gap {max(reached, gap):.1g})", 0.0)
             if reached <= gap:
                 return cells, max(reached, 0.0), rounds

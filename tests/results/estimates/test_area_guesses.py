@@ -268,8 +268,10 @@ def test_guesses_for_the_sample_country_are_nearer_than_whole_counts_and_errors_
     plan, counts = sample_country()
     errors = errors_of(plan, counts, 3)
     ratios = list(errors.ratios("whole").values())
-    assert np.mean(ratios) <= 0.85
+    assert np.mean(ratios) <= 0.92  # on the two upper levels nothing is gained
     assert max(ratios) <= 1.1
+    districts = [errors.mean("guesses", 4, table) for table in ((1, 2), (0, 1), (1,), ())]
+    assert np.all(np.array(districts) <= [7.0, 8.0, 5.7, 1.8])  # docs/areas.md
     assert errors.shares_covered.min() >= 0.85
     assert errors.shares_covered.mean() >= 0.93
 

@@ -26,10 +26,10 @@ GROUPS = {  # of each age, at every level
 }
 
 
-def planned(**facts) -> TablePlan:
+def planned(rho="0.1", **facts) -> TablePlan:
     domain = rp.Domain.from_schema({"fields": [AGES, SEXES, RACES], **facts})
     workload = rp.Workload.of(domain, TABLES)
-    return plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    return plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))
 
 
 @cache
@@ -50,6 +50,26 @@ def records(n: int, seed: int = 3) -> pd.DataFrame:
 
 def released(plan, frame, folder) -> rp.Release:
     return rp.release(plan, frame, folder / "out", name="x", ledger=folder / "ledger")
+
+
+def test_next_to_no_noise_leaves_the_counts_of_records(tmp_path):
+    """Also where no table has all attributes, so that most cells are not told."""
+    frame = records(300)
+    tables = released(planned(rho=10**9), frame, tmp_path).part("tables")
+    counts = counts_at_levels(Estimates.of(tables, at_levels=True), gap=1e-4)
+    for table in filter(None, counts.tables):
+        codes = []
+        for index in table:
+            name = counts.domain.names[index]
+            groups = GROUPS.get(name)
+            column, _, level = name.partition("@")
+            own = frame[column].map({"m": 0, "f": 1, "a": 0, "b": 1, "c": 2}.get)
+            own = frame[column] if column == "age" else own
+            codes.append(groups[own] if groups is not None else own // 2 if level else own)
+        exact = np.zeros([int(counts.domain.sizes[index]) for index in table])
+        np.add.at(exact, tuple(codes), 1)
+        np.testing.assert_array_equal(counts.whole(table), exact)
+        np.testing.assert_allclose(counts.of(table), exact, atol=2e-3)
 
 
 @pytest.mark.by_day(1)
@@ -127,7 +147,7 @@ def test_whole_tables_agree_at_every_level_and_are_near(tmp_path):
         values, own = (each.table(*names).value for each in (whole, near))
         assert (values >= 0).all()
         assert (values % 1 == 0).all()
-        assert np.abs(values - own).max() < 3  # mostly below 1
+        assert np.abs(values - own).max() < 2  # at most 0.84 in 24 releases
     text = (tmp_path / "whole" / "README.md").read_text("utf-8")
     assert "one level with another" in text
     assert "--smooth" not in text  # there are none to be had
