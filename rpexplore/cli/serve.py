@@ -303,8 +303,8 @@ def _stop(child: subprocess.Popen[bytes], say: Callable[[str], Any]) -> None:
             child.wait(_SECONDS_TO_STOP)
         except subprocess.TimeoutExpired:
             say(
-                "The app finishes a release that is charged already. Ctrl-C again ends it at once; "
-                "the release can then be resumed."
+                "A release that is charged already is finished first; without one, the app ends "
+                "within half a minute. Ctrl-C again ends it at once; a release can then be resumed."
             )
             child.wait()
     except KeyboardInterrupt:

@@ -8,7 +8,8 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
@@ -31,6 +32,7 @@ from rpexplore.serving.tasks import finish_kept_tasks
 
 _imported, _stopping = threading.Event(), threading.Event()  # the pages; the server
 _SECONDS_TO_LEAVE = 1  # from a signal on
+_SECONDS_TO_END = 20.0  # from a signal on, beside releases that are booked; it takes two
 _SECONDS_BETWEEN_COLLECTIONS = 30.0
 
 
@@ -93,9 +95,9 @@ async def lifespan(_app: Any, first_modules: Sequence[str] = ()) -> AsyncIterato
     """
     take_hangup(lambda *_: _stop())
     forbid_core_dumps()
-    if plans_only():
-        _say_first_that_it_stops()
-        log_event("server started")
+    _hear_of_stop()
+    threading.Thread(target=_end_in_time, name="end", daemon=True).start()
+    log_event("server started")
     threading.Thread(
         target=_import_first, args=(first_modules,), name="imports", daemon=True
     ).start()
@@ -123,24 +125,43 @@ async def _collect_garbage() -> None:
         await asyncio.to_thread(gc.collect)
 
 
-def _say_first_that_it_stops() -> None:
-    """Answer for some time that the server is not ready, before it takes no more connections.
+def _hear_of_stop() -> None:
+    """Note the first signal; a shared server then says for some time that it is not ready.
 
-    Whatever spreads people over several servers then sends them elsewhere.
+    Before it takes no more connections: whatever spreads people over several servers then sends
+    them elsewhere.
     """
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         end = signal.getsignal(number)
+        if not callable(end):
+            continue
 
-        def stop(number: int, _frame: Any, end: Any = end) -> None:
-            if _stopping.is_set() or not callable(end):  # a second signal ends it at once
-                end(number, None)
-                return
+        def stop(number: int, _frame: Any, end: Callable[..., Any] = end) -> None:
+            first = not _stopping.is_set()
             _stopping.set()
-            log_event("server stopping")
-            loop.call_later(_SECONDS_TO_LEAVE, end, number, None)
+            if first and plans_only():
+                log_event("server stopping")
+                loop.call_later(_SECONDS_TO_LEAVE, end, number, None)
+            else:  # a second signal does not wait
+                end(number, None)
 
         signal.signal(number, stop)
+
+
+def _end_in_time() -> None:
+    """End a stopped server that something else than a booked release keeps.
+
+    As a browser does that is connected and does not read: its connection is closed, without limit,
+    only when it has taken what is sent. Nothing is lost: files are saved whole, and what is not
+    booked is free.
+    """
+    _stopping.wait()
+    for _ in range(2):  # for a release that was just begun, too
+        time.sleep(_SECONDS_TO_END / 2)
+        finish_kept_tasks()
+    log_event("server cut off")
+    os._exit(1)
 
 
 def _end_with_starter() -> None:

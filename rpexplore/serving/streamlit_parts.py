@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from packaging.version import Version
 from starlette.datastructures import Headers
@@ -41,7 +41,6 @@ _MEDIA = "streamlit.runtime.memory_media_file_storage"
 _STARLETTE = "streamlit.web.server.starlette"
 _UPLOADED = "streamlit.runtime.memory_uploaded_file_manager"
 _FORMS = "starlette.formparsers"
-_LOOP = "asyncio.selector_events:BaseSelectorEventLoop"
 _MESSAGE = "streamlit.proto.BackMsg_pb2:BackMsg"
 
 
@@ -166,29 +165,6 @@ def send_at_once() -> None:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     resolve_name("asyncio.base_events")._set_nodelay = turn_off
-
-
-def wake_once() -> None:
-    """Wake the server's loop once for all that threads hand to it before it has looked.
-
-    asyncio writes a byte to itself for each piece, and a page of 90 elements hands over two for
-    each. Every write also lets the loop take turns with the thread that draws the page.
-    """
-    loop = resolve_name(_LOOP)
-    write, read = loop._write_to_self, loop._read_from_self
-    woken = WeakSet[Any]()
-
-    def write_once(self: Any) -> None:
-        # What was handed over is in the loop's list already: the loop looks there before it waits.
-        if self not in woken:
-            woken.add(self)
-            write(self)
-
-    def read_all(self: Any) -> None:
-        read(self)
-        woken.discard(self)  # only now: a byte that was written before would not be there any more
-
-    loop._write_to_self, loop._read_from_self = write_once, read_all
 
 
 def look_up_single_values() -> None:
@@ -372,17 +348,6 @@ PARTS = (
         },
         mend=send_at_once,
         lacking="pages may come up to 40 ms later",
-        is_vital=False,
-    ),
-    Part(
-        "wake the server's loop once for several messages",
-        {
-            f"{_LOOP}._write_to_self": "(self)",
-            f"{_LOOP}._read_from_self": "(self)",
-            "asyncio.base_events:BaseEventLoop.call_soon_threadsafe": "_call_soon _write_to_self",
-        },
-        mend=wake_once,
-        lacking="pages may come a little later",
         is_vital=False,
     ),
     Part(

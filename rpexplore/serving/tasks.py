@@ -16,6 +16,7 @@ T = TypeVar("T")
 NEVER = float("inf")
 # How long the rest takes can be told after so many seconds, from such a share of the work on.
 _TOLD_AFTER, _TOLD_FROM = 3.0, 0.1
+_SECONDS_FOR_CANCELLED = 5.0  # when a server ends
 
 
 class Cancelled(Exception):
@@ -28,13 +29,17 @@ _kept: "WeakSet[Task]" = WeakSet()  # the tasks that a server waits for before i
 def finish_kept_tasks() -> None:
     """Cancel what may be cancelled, and wait for the rest.
 
-    While the interpreter still works as always: once it shuts down, no thread can be started.
+    While the interpreter still works as always: once it shuts down, no thread can be started. What
+    is cancelled books nothing any more, and is waited for only for some seconds: it may not report
+    for long.
     """
     tasks = list(_kept)
     for task in tasks:
         task.cancel(before=task.kept_from)
+    until = time.monotonic() + _SECONDS_FOR_CANCELLED
     for task in tasks:
-        task.wait(threading.TIMEOUT_MAX)
+        left = max(until - time.monotonic(), 0)
+        task.wait(left if task.was_cancelled else threading.TIMEOUT_MAX)
 
 
 class TooLong(Exception):

@@ -35,7 +35,6 @@ from rpexplore.serving.streamlit_parts import (
     prepare_streamlit,
     send_at_once,
     tell_files_apart,
-    wake_once,
 )
 from tests.support.planning_server import free_port
 
@@ -51,8 +50,6 @@ PAUSE = f"{RUNNER}._maybe_handle_execution_control_request"
 MAKE_STATE = "streamlit.runtime.state.safe_session_state:SafeSessionState.__init__"
 FILE_ID = "streamlit.runtime.memory_media_file_storage:_calculate_file_id"
 NO_DELAY = "asyncio.base_events:_set_nodelay"
-LOOP = "asyncio.selector_events:BaseSelectorEventLoop"
-WRITE, READ = f"{LOOP}._write_to_self", f"{LOOP}._read_from_self"
 VALUES = "streamlit.runtime.state.safe_session_state:SafeSessionState.filtered_state"
 TRUSTED = "server.trustedUserHeaders"
 VITAL = [name for part in PARTS if part.is_vital for name in part.shapes]
@@ -78,7 +75,7 @@ def place(name: str) -> tuple[object, str]:
 @pytest.fixture
 def mended(monkeypatch):
     """What is mended is as it was when the test is over."""
-    for name in (PAUSE, MAKE_STATE, FILE_ID, NO_DELAY, WRITE, READ, VALUES):
+    for name in (PAUSE, MAKE_STATE, FILE_ID, NO_DELAY, VALUES):
         holder, last = place(name)
         monkeypatch.setattr(holder, last, getattr(holder, last))
 
@@ -272,36 +269,6 @@ def test_messages_are_sent_at_once(mended):
     assert not awaited(is_set())  # by Python itself
     send_at_once()
     assert awaited(is_set())
-
-
-def test_the_loop_is_woken_once_for_several_messages_and_misses_none(mended, monkeypatch):
-    holder, last = place(WRITE)
-    write, written = getattr(holder, last), []
-
-    def counted(loop: asyncio.SelectorEventLoop) -> None:
-        written.append(loop)
-        write(loop)
-
-    async def wakings(threads: ThreadPoolExecutor) -> int:
-        """How often a thread wakes the loop that hands over a hundred messages at once."""
-        loop, taken = asyncio.get_running_loop(), []
-        before = len(written)
-        threads.submit(
-            lambda: [loop.call_soon_threadsafe(taken.append, n) for n in range(100)]
-        ).result()  # the loop looks only after that
-        n_wakings = len(written) - before
-        await asyncio.sleep(0)
-        # Nothing else would wake it for what a thread hands over while it waits.
-        for _ in range(20):
-            await loop.run_in_executor(threads, taken.append, len(taken))
-        assert taken == [*range(120)]
-        return n_wakings
-
-    monkeypatch.setattr(holder, last, counted)
-    with ThreadPoolExecutor(2) as threads:
-        assert threads.submit(asyncio.run, wakings(threads)).result() == 100  # by Python itself
-        wake_once()
-        assert threads.submit(asyncio.run, wakings(threads)).result() == 1
 
 
 def test_files_that_have_much_in_common_are_told_apart(mended):

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rpexplore.errors import DataError
-from rpexplore.serving import tasks
+from rpexplore.serving import server, tasks
 from rpexplore.serving.tasks import Task
 
 
@@ -85,6 +85,41 @@ def test_a_free_cancel_comes_too_late_once_the_work_has_gone_on():
     assert not task.was_cancelled
     go_on.set()
     assert ended(task).result == "finished"
+
+
+@pytest.fixture
+def stopped(monkeypatch):
+    """A server that has been stopped, and what its process would have ended with."""
+    codes = []
+    for name, value in {"_SECONDS_TO_END": 0.0, "_stopping": threading.Event()}.items():
+        monkeypatch.setattr(server, name, value)
+    monkeypatch.setattr(server, "os", SimpleNamespace(_exit=codes.append))
+    monkeypatch.setattr(tasks, "_SECONDS_FOR_CANCELLED", 0.0)
+    server._stopping.set()
+    return codes
+
+
+@pytest.mark.parametrize(("share", "is_waited_for"), [(0.1, False), (0.3, True)])
+def test_a_stopped_server_waits_for_what_is_booked_alone(stopped, share, is_waited_for):
+    reached, go_on = threading.Event(), threading.Event()
+
+    def work(on_progress):
+        on_progress("Counting", share)
+        reached.set()
+        go_on.wait(20)  # does not report for long
+        on_progress("Drawing", 0.5)
+        return "released"
+
+    task = Task(work, kept_from=0.3).start()
+    reached.wait(20)
+    ending = threading.Thread(target=server._end_in_time)
+    ending.start()
+    ending.join(0.2 if is_waited_for else 20)
+    assert stopped == ([] if is_waited_for else [1])
+    go_on.set()
+    ending.join(20)
+    assert stopped == [1]
+    assert ended(task).result == ("released" if is_waited_for else None)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
+import pytest
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
@@ -73,6 +74,8 @@ def planning_server(
 ) -> Iterator[PlanningServer]:
     """A server with these options beside `--planning-only`, ready at a path; its home is in folder.
 
+    It is stopped at the end, and has to end by itself.
+
     more: variables of its environment
     """
     home = folder / "home"
@@ -93,8 +96,10 @@ def planning_server(
         try:
             process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            process.kill()
+            process.kill()  # the server ends when its input does
             process.wait()
+            pytest.fail(f"the server did not end when it was stopped: {server.said}")
+        assert "server cut off" not in server.said
 
 
 class Browser:
