@@ -113,8 +113,7 @@ def answer(
         results = load_any_results(release_folder)
         counts = results.own_counts
         questions, answers, units = [where or []], [], [""]
-        if area is None and counts is not None and _names_a_count(counts, where or []):
-            (name,) = where or []
+        if area is None and (name := _count_named(counts, where or [])) is not None:
             answers.append(counts.answer(name))
         elif area is not None:
             release, domain = tables_of_area(release_folder, area)
@@ -188,9 +187,9 @@ def _answer_text(answer: "Answer", unit: str = "") -> str:
     return f"{text}\n{answer.describe()}" if isinstance(answer, ModelAnswer) else text
 
 
-def _names_a_count(counts: Any, where: Sequence[str]) -> bool:
-    """Whether a question is the name of an own count."""
-    return len(where) == 1 and where[0] in counts.queries.names
+def _count_named(counts: Any, where: Sequence[str]) -> str | None:
+    """The own count that a question is the name of."""
+    return counts.name_of(where[0]) if counts is not None and len(where) == 1 else None
 
 
 def _refuse_levels_of_areas(levels: Sequence[str], where: Sequence[str]) -> None:
@@ -205,13 +204,16 @@ def _refuse_levels_of_areas(levels: Sequence[str], where: Sequence[str]) -> None
 
 def _refuse_no_count(counts: Any, where: Sequence[str]) -> None:
     """Raise `RpexploreError` for a word that is neither an own count nor values of an attribute."""
-    words = [text for text in where if "=" not in text]
+    # Counts by attributes are called "adults, sex = Female".
+    words = [text for text in where if "=" not in text or "," in text.partition("=")[0]]
     if counts is None or not words:
         return
     names = list(counts.queries.names)
     if words[0] in names:
         raise RpexploreError(f"The count {words[0]!r} is answered by itself; name it alone.")
     close = get_close_matches(words[0], names, n=1)
+    if "=" in words[0] and not close:
+        return
     advice = f"did you mean {close[0]!r}?" if close else f"the counts are {shown_few(names)}."
     raise RpexploreError(
         f"{words[0]!r} must be one of the release's own counts, or the values that count, such as "
@@ -444,21 +446,24 @@ def answer_shares(
     with progress("Reading the release"):
         results = load_any_results(folder)
         counts = results.own_counts
-        if area is None and level is None and counts is not None and _names_a_count(counts, where):
-            if among or len(per) != 1 or not _names_a_count(counts, per):
+        name = _count_named(counts, where) if area is None and level is None else None
+        if name is not None:
+            assert counts is not None
+            whole = _count_named(counts, per)
+            if among or whole is None:
                 raise RpexploreError(
                     f"The count {where[0]!r} is a share of another own count; name that one by "
                     "--per, and nothing else."
                 )
             queries = counts.queries
-            sums = [queries.adds_up_amounts(queries.names.index(one[0])) for one in (where, per)]
+            sums = [queries.adds_up_amounts(queries.names.index(one)) for one in (name, whole)]
             if sums == [True, False]:
-                mean = mean_of_counts(counts, where[0], per[0])
+                mean = mean_of_counts(counts, name, whole)
                 facts = {"question": list(where), "per": list(per)}
                 facts |= {key: getattr(mean, key) for key in _FIGURES}
                 say_result(as_json=rows.as_json, facts=facts, text=f"Mean\n{_answer_text(mean)}")
                 return
-            share = share_of_counts(counts, where[0], per[0])
+            share = share_of_counts(counts, name, whole)
             columns = [one.name for one in SHARES]
             answers = Schema(SHARES).marked(pd.DataFrame([share], columns=columns))
         else:

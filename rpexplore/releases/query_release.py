@@ -36,6 +36,7 @@ from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.readme import query_readme
 from rpexplore.releases.table_cells import for_csv, notes_of, read_columns, read_rows, write_rows
+from rpexplore.workload.counts_by import name_by_labels
 from rpexplore.workload.query_list import QueryList
 
 ANSWERS, MEASUREMENTS = "answers", "measurements.parquet"
@@ -108,13 +109,21 @@ class OwnCounts(PartReader):
         """One row a query: name, answer, standard_error, margin_95, target, met, perhaps note."""
         return frame_of(self.cells())
 
+    def name_of(self, text: str) -> str | None:
+        """The name of a query, of one by attributes also with codes in place of their labels.
+
+        None where there is none of that name.
+        """
+        tried = (text, name_by_labels(self.queries.domain, text))
+        return next((name for name in tried if name in self.queries.names), None)
+
     def answer(self, name: str) -> Answer:
-        """The noisy answer to one query, by its name.
+        """The noisy answer to one query, by its name as of `name_of`.
 
         Raises `ReleaseError` if there is none of that name.
         """
         rows = self.answers
-        found = rows.loc[rows["name"] == name]
+        found = rows.loc[rows["name"] == self.name_of(name)]
         if len(found) != 1:
             raise ReleaseError(
                 f"There is no count {name!r}; there are {shown_few(list(self.queries.names))}."

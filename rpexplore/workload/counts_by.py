@@ -7,6 +7,7 @@ for a count of each combination of their values that any cell of the condition h
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -155,6 +156,23 @@ def counts_by(domain: Domain, name: str, text: str) -> Iterator[tuple[str, str]]
     if not holds.any():  # which the first one says
         yield made[0]
     yield from (each for each, row in zip(made, holds, strict=True) if row.any())
+
+
+def name_by_labels(domain: Domain, name: str) -> str:
+    """The name that counts by attributes have for one with codes: "adults, sex = F".
+
+    What is no label is read as a stored value; all else stays as it is.
+    """
+    title, *rest = re.split(r",\s*([^,=]+?)\s*=\s*", name)
+    parts = [title]
+    for attribute, value in zip(rest[::2], rest[1::2], strict=True):
+        with suppress(DomainError):  # of what is no attribute
+            by = By.of(domain, attribute)
+            codes = dict(zip(by.attribute.stored_values(), by.labels, strict=False))
+            if value not in by.labels and by.name == by.attribute.name:
+                value = codes.get(value, value)
+        parts.append(f"{attribute} = {value}")
+    return ", ".join(parts)
 
 
 def _without_backquotes(name: str) -> str:

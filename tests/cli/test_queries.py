@@ -111,6 +111,7 @@ def test_counts_about_many_cells_by_other_attributes_are_planned_and_released(ru
         {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 9_999}},
         {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}},
     ]
+    fields[1]["categories"] = [{"value": "F", "label": "Women"}, {"value": "M", "label": "Men"}]
     Path("many.json").write_text(json.dumps({"fields": fields}))
     Path("many.csv").write_text("sex,age\nF,17\nF,18\nM,9000\nF,9999\n")
     Path("own.csv").write_text("name,condition,by,target\nadults,age >= 18,sex,0.1\n")
@@ -122,8 +123,13 @@ def test_counts_about_many_cells_by_other_attributes_are_planned_and_released(ru
     run.done("verify", "many-plan.json")
     run.done("release", "many-plan.json", "many.csv", "--out", "many-out")
     answers = QueryRelease.load(Path("many-out")).answers
-    assert answers["name"].tolist() == ["adults, sex = F", "adults, sex = M"]
+    assert answers["name"].tolist() == ["adults, sex = Women", "adults, sex = Men"]
     assert answers["answer"].tolist() == pytest.approx([2, 1], abs=0.5)  # σ is 0.007
+    for name in ("adults, sex = Women", "adults, sex = F", "adults,sex=F"):
+        assert run.json("answer", "many-out", name)["value"] == answers["answer"][0]
+    assert run.done("answer", "many-out", "adults, sex = M", "--per", "adults, sex = F")
+    told = run.refused("answer", "many-out", "adults, sex = Woman")
+    assert "did you mean 'adults, sex = Women'?" in told
 
 
 def test_a_template_can_be_planned_as_it_is(run):
