@@ -277,7 +277,7 @@ class CellVariances:
 
     def product_sum(self, table: int, sigma_squared: np.ndarray) -> ProductSum | None:
         """The variances of a table with residuals that have matrices of their own; None without."""
-        if not self._have_own_matrices[table]:
+        if not self.closure.tables_with_own_matrices[table]:
             return None
         residuals = self.closure.subsets(table)
         insides = [self.closure.attributes(residual) for residual in residuals.tolist()]
