@@ -21,12 +21,13 @@ from pyarrow import parquet
 
 import rpexplore as rp
 from rpexplore.common.installation import sample_data_folder
+from rpexplore.domain.domain import subsets
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.releases.area_measurement import AreaAnswers
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.measurement import residual_answers
-from rpexplore.results.estimates.area_cells import PartCells, cells_of, subsets_of
+from rpexplore.results.estimates.area_cells import PartCells, cells_of
 from rpexplore.results.estimates.area_families import mean_noise
 from rpexplore.results.estimates.area_guesses import (
     BestGuesses,
@@ -139,7 +140,7 @@ def by_hand(plan: AreaPlan, counts: np.ndarray, seed: int) -> Callable[[int, sli
     # A record changes one cell of each table by 1: ρ = Σ 1/(2 σ²) over levels and tables.
     variance = n_levels * len(asked) / (2 * float(plan.budget.rho))
     found = counts.reshape(len(counts), -1).astype(float)
-    for residual in subsets_of(everything):
+    for residual in subsets(everything):
         precision = sum(
             1 / (variance * prod(sizes[index] for index in table if index not in residual))
             for table in asked

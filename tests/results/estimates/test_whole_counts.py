@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.domain.domain import subsets
 from rpexplore.errors import ReleaseError
-from rpexplore.results.estimates.area_cells import AreaCells, check_cells, subsets_of
+from rpexplore.results.estimates.area_cells import AreaCells, check_cells
 from rpexplore.results.estimates.family_tables import (
     FamilyTables,
     nearest_parts,
@@ -167,7 +168,7 @@ def test_each_margin_is_the_nearest_given_the_one_before():
     tree = rp.AreaTree.from_columns({"top": ["x"] * 6, "town": list("123456")})
     generator = np.random.default_rng(1)
     answers = [generator.poisson(40, (1, 12)) + 0.3, generator.normal(7, 12, (6, 12))]
-    known = frozenset(subsets_of((0, 1, 2)))
+    known = frozenset(subsets((0, 1, 2)))
     cells = AreaCells((3, 2, 2), ((0, 1, 2),) * 2, (known,) * 2, np.ones(12, dtype=bool))
     found = [each.reshape(-1, 3, 2, 2) for each in of_all(tree, cells, answers, np.full(7, -1))]
 
@@ -198,7 +199,7 @@ def test_margins_of_few_large_cells_are_no_worse_than_unbiased_ones():
         noise += (size**-0.5 - 1) * noise.mean(axis=axis, keepdims=True)
     answers = (truth + noise).reshape(200, -1)
     above = truth.sum(axis=0).reshape(1, -1)
-    known = frozenset(subsets_of((0, 1)))
+    known = frozenset(subsets((0, 1)))
     cells = AreaCells((60, 2), ((0, 1),) * 2, (known,) * 2, np.ones(120, dtype=bool))
     counts = of_all(tree, cells, [above, answers], np.full(201, -1))[1]
 
@@ -239,7 +240,7 @@ def off_without_noise(seed, tables):
     truth[3:] = generator.multinomial(int(generator.integers(10, 200)), shares, 5)
     truth[1], truth[2] = truth[3:6].sum(axis=0), truth[6:].sum(axis=0)
     truth[0] = truth[1] + truth[2]
-    known = frozenset(each for table in tables for each in subsets_of(table))
+    known = frozenset(each for table in tables for each in subsets(table))
     cells = AreaCells(sizes, ((0, 1, 2),) * 3, (known,) * 3, np.ones(len(shares), dtype=bool))
     levels = [truth[TREE.level_slice(level)].astype(float) for level in range(3)]
     answers = [own - cells.unknown_part(level, own) for level, own in enumerate(levels)]
@@ -264,7 +265,7 @@ def test_without_noise_tables_of_attributes_that_no_table_has_together_are_right
 @given(SEEDS, st.floats(0, 1))
 def test_cells_are_the_nearest_in_what_is_known(generator, weight):
     sizes, n_parts = (2, 2, 2), 3
-    known = frozenset(each for table in PAIRS for each in subsets_of(table))
+    known = frozenset(each for table in PAIRS for each in subsets(table))
     cells = AreaCells(sizes, ((0, 1, 2),), (known,), np.ones(8, dtype=bool))
     counts = generator.poisson(2, (n_parts, 8)) * generator.integers(0, 2, 8)
     values = counts + generator.normal(size=counts.shape) * 2
