@@ -40,8 +40,9 @@ LIMITS = {
     "attributes at several levels in one table": ["planning.mechanism.closure._MOST_TREES"],
     "counts of a list of your own counts": ["workload.query_list.MAX_QUERIES"],
     "groups of cells that its conditions tell apart": ["workload.query_list.MAX_ATOMS"],
-    "k² (m + n), for m counts, n groups or cells, and k the smaller of both": [
-        "workload.query_list.MAX_WORK"
+    "k² (m + n), for m counts, n groups or cells, and k the smaller of both; beyond, m n": [
+        "workload.query_list.MAX_WORK",
+        "workload.query_list.MAX_ENTRIES",
     ],
     "cells of a list with coefficients; its coefficients": [
         "workload.query_list.MOST_CELLS",

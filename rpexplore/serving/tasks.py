@@ -127,7 +127,7 @@ class Task(Generic[T]):
             most = duration(limits().solve_seconds)
             self.error = (
                 f"This takes more than {most}, the most that this server has for it; ask for fewer "
-                "or smaller tables, or plan with your own app (rpexplore app)."
+                "or smaller tables, or fewer counts, or plan with your own app (rpexplore app)."
             )
         except RpexploreError as error:
             self.error = error.on_screen()

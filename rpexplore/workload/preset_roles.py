@@ -7,7 +7,7 @@ guessed from names and sizes; what is guessed is for a curator to correct.
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -144,6 +144,33 @@ class FittedRole:
             elif one & asked:
                 return None
         return np.array(inside, dtype=np.float64) if covered == asked else None
+
+    def name_at_groups(self, group_of: Sequence[int]) -> str:
+        """What tables call the attribute by groups of the categories: "age@five-year".
+
+        Raises `WorkloadError` where it has no such level.
+        """
+        attribute = self.attribute
+        of_values = [frozenset(group_of[category] for category in one) for one in self.sets]
+        numbers = {groups: number for number, groups in enumerate(dict.fromkeys(of_values))}
+        wanted = [numbers[groups] for groups in of_values]
+        if all(len(groups) == 1 for groups in of_values):
+            if len(numbers) == attribute.size:
+                return attribute.name
+            for level in attribute.all_levels:
+                made = attribute.at_level(level)
+                if list(made.index_of_values) == wanted:
+                    return made.name
+        first: dict[int, float] = {}
+        last: dict[int, float] = {}
+        for (low, high), group in zip(self.role.ages, group_of, strict=True):
+            first[group], last[group] = min(low, first.get(group, low)), high
+        bands = [f"{low}-{last[group]}".replace("-inf", "+") for group, low in first.items()]
+        raise WorkloadError(
+            f"{self.role.title}: tables of this preset need {attribute.name!r} by the groups "
+            f"{', '.join(bands)}, and no level has these; add such a level to the codebook, or add "
+            "the preset as own counts."
+        )
 
 
 # ---- guesses

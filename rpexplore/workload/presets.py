@@ -1,7 +1,7 @@
 """Presets: well-known lists of queries, fitted to the attributes of a codebook."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain, combinations
 from typing import TypeAlias
@@ -84,6 +84,8 @@ class Preset:
     tables       its tables, for the attribute of each role, by key, which are asked by each value
     target       the standard error of each cell of its tables
     marginals    the same as tables of the workload: the roles of each, without geography
+    groupings    what stands in `marginals` for a role whose categories are grouped: its key, and
+                 the number of the group of each category
     """
 
     title: str
@@ -94,6 +96,7 @@ class Preset:
     tables: Callable[[Mapping[str, Attribute]], Sequence[Table]] | None = None
     target: float = USUAL_TARGET
     marginals: tuple[tuple[str, ...], ...] = ()
+    groupings: Mapping[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
 
     def queries(self) -> QueryList:
         """The queries about attributes of its own."""
@@ -142,13 +145,23 @@ class Preset:
     ) -> tuple[tuple[str, ...], ...]:
         """The attributes of each table; those of roles without a match are left out.
 
-        Raises `WorkloadError` for matches that cannot be.
+        Raises `WorkloadError` for matches that cannot be, and where an attribute has no level with
+        the groups of a table.
         """
         attributes = self._attributes(codebook, matches)
-        names = {key: attribute.name for key, attribute in attributes.items()}
-        area = [names[GEOGRAPHY.key]] if GEOGRAPHY.key in names else []
-        tables = [keys for keys in self.marginals if all(key in names for key in keys)]
-        return tuple(codebook.in_order([*(names[key] for key in keys), *area]) for keys in tables)
+        # The attribute of each key, and what tables call it.
+        names = {key: (attribute.name, attribute.name) for key, attribute in attributes.items()}
+        for key, (of_role, group_of) in self.groupings.items():
+            role = next(role for role in self.roles if role.key == of_role)
+            fitted = FittedRole.of(role, matches[of_role], codebook)
+            names[key] = fitted.attribute.name, fitted.name_at_groups(group_of)
+        area = [GEOGRAPHY.key] if GEOGRAPHY.key in names else []
+        tables = [
+            dict(names[key] for key in (*keys, *area))
+            for keys in self.marginals
+            if all(key in names for key in keys)
+        ]
+        return tuple(tuple(table[name] for name in codebook.in_order(table)) for table in tables)
 
     def _attributes(
         self, codebook: Domain, matches: Mapping[str, RoleMatch]
@@ -470,6 +483,11 @@ CENSUS = Preset(
     (_P12_AGE, _P12_SEX, replace(_HISPANIC, is_required=True), _RACE, GEOGRAPHY),
     lambda: _domain_of_categories(_P12_AGE, _P12_SEX, _HISPANIC, _RACE),
     lines=_census_lines,
+    marginals=(("age_groups", "sex"), ("adults", "race", "hispanic")),
+    groupings={
+        "age_groups": ("age", tuple(range(len(_P12_AGE.ages)))),
+        "adults": ("age", tuple(int(first >= 18) for first, _ in _P12_AGE.ages)),
+    },
 )
 AGE_PYRAMID = Preset(
     "Age pyramid",

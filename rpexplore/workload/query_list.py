@@ -10,7 +10,7 @@ together tell apart.
 """
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,8 +33,8 @@ MOST_CELLS = 200_000
 MAX_ATOMS = 20_000
 """That queries may tell apart where there are more cells."""
 MAX_QUERIES = 10_000
-MAX_WORK = 6_000_000_000
-"""Of a list, as of `work_of`."""
+MAX_WORK, MAX_ENTRIES = 4_000_000_000, 2_000_000
+"""Of a list, as of `work_of`; and counts times cells or atoms, which are planned beyond it, too."""
 MOST_GIVEN = 20_000_000
 """Coefficients that a list may give before cells are merged."""
 LARGEST_COEFFICIENT, LARGEST_AMOUNT = 1e6, 1e9
@@ -306,12 +306,14 @@ def work_of(n_queries: int, n_cells: int) -> int:
     return min(n_queries, n_cells) ** 2 * (n_queries + n_cells)
 
 
+def _takes_too_long(n_queries: int, n_cells: int) -> bool:
+    return work_of(n_queries, n_cells) > MAX_WORK and n_queries * n_cells > MAX_ENTRIES
+
+
 def most_atoms(n_queries: int) -> int:
     """How many atoms so many queries may tell apart."""
-    within = bisect_right(
-        range(1, MAX_ATOMS + 1), MAX_WORK, key=lambda n_atoms: work_of(n_queries, n_atoms)
-    )
-    return max(within, 1)
+    sizes = range(1, MAX_ATOMS + 1)
+    return max(bisect_left(sizes, True, key=lambda n: _takes_too_long(n_queries, n)), 1)
 
 
 def check_list_size(n_queries: int, n_cells: int, *, given: bool = False) -> None:
@@ -331,10 +333,8 @@ def check_list_size(n_queries: int, n_cells: int, *, given: bool = False) -> Non
                 f"A list can have at most {most:,} {noun}, got {got}; plan fewer counts, or "
                 "group the values of the attributes."
             )
-    if not given and work_of(n_queries, n_cells) > MAX_WORK:
-        fewer = bisect_right(
-            range(1, n_queries), MAX_WORK, key=lambda n_fewer: work_of(n_fewer, n_cells)
-        )
+    if not given and _takes_too_long(n_queries, n_cells):
+        fewer = bisect_left(range(1, n_queries), True, key=lambda n: _takes_too_long(n, n_cells))
         raise WorkloadError(
             f"A list of {n_queries:,} own counts can be over at most {most_atoms(n_queries):,} "
             f"cells or groups of cells, as planning takes too long beyond, got {n_cells:,}; plan "

@@ -65,7 +65,9 @@ def test_only_what_goes_with_levels_is_offered(app):
     session = app("plan", Scenario(domain, WorkloadRequest("listed", listed=(("sex", "age"),))))
     assert offered <= {box.label for box in session.expander}
     session.open("workload").show("workload", "weights")
-    assert any(button.label == "Weights for smooth tables" for button in session.button)
+    session.press("Weights for smooth tables")
+    assert not session.exception
+    assert "type the expected number above" in plain(session.texts("caption"))
     session.open("release")
     assert any(choice.label == "Plan to run" for choice in session.radio)
 

@@ -109,6 +109,7 @@ def test_lists_of_1e9_cells_and_of_40_attributes_are_small():
 
 def test_a_list_that_tells_too_much_apart_is_refused_and_the_count_named(monkeypatch):
     monkeypatch.setattr(query_list, "MAX_WORK", 900_000)
+    monkeypatch.setattr(query_list, "MAX_ENTRIES", 1)
     domain = rp.Domain.from_sizes({"a": 500, "b": 500})
     lines = [f"a{cut}: a < {cut} ± 3\nb{cut}: b < {cut} ± 3" for cut in range(1, 50)]
     lines.append("both: a == 7 & b == 8 ± 3")
@@ -128,18 +129,22 @@ def test_a_list_that_tells_too_much_apart_is_refused_and_the_count_named(monkeyp
 
 
 def test_all_that_tells_20_000_groups_apart_is_accepted_up_to_what_a_search_takes():
-    """Against the rule itself: k² (m + n) of at most 6·10⁹, k the smaller of both."""
-    for n_counts in (1, 2, 500, 540, 541, 600, 1_442, 1_443, 5_000, query_list.MAX_QUERIES):
+    """Against the rule itself: k² (m + n) ≤ 4·10⁹, k the smaller of both, or m n ≤ 2·10⁶."""
+    for n_counts in (1, 2, 442, 443, 600, 1_414, 1_415, 5_000, query_list.MAX_QUERIES):
         most = query_list.most_atoms(n_counts)
-        assert query_list.work_of(n_counts, most) <= 6e9
+        k = min(n_counts, most)
+        assert k**2 * (n_counts + most) <= 4e9 or n_counts * most <= 2e6
         query_list.check_list_size(n_counts, most)
-        assert (most == 20_000) == (n_counts <= 540)
+        assert (most == 20_000) == (n_counts <= 442)
         if most < 20_000:
-            assert query_list.work_of(n_counts, most + 1) > 6e9
-            with pytest.raises(WorkloadError, match=rf"at most {most:,} cells .* got {most + 1:,}"):
-                query_list.check_list_size(n_counts, most + 1)
-    with pytest.raises(WorkloadError, match="at most 540 counts over so many"):
-        query_list.check_list_size(541, 20_000)
+            more = most + 1
+            k = min(n_counts, more)
+            assert k**2 * (n_counts + more) > 4e9
+            assert n_counts * more > 2e6
+            with pytest.raises(WorkloadError, match=rf"at most {most:,} cells .* got {more:,}"):
+                query_list.check_list_size(n_counts, more)
+    with pytest.raises(WorkloadError, match="at most 442 counts over so many"):
+        query_list.check_list_size(443, 20_000)
 
 
 def test_what_holds_for_nobody_is_refused_by_its_line():

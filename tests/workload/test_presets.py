@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rpexplore import Attribute, Domain, Integers
+from rpexplore import Attribute, Categories, Domain, Integers
+from rpexplore.domain.levels import levels_from_json
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.conditions import cells_of_condition, condition_of_cells
 from rpexplore.workload.preset_roles import RoleMatch, describe_match, guessed_matches
@@ -211,3 +212,28 @@ def test_presets_bring_a_domain_that_can_be_written():
     for preset in PRESETS:
         domain = preset.queries().domain
         assert Domain.parse(domain.text("d.json"), "d.json") == domain
+
+
+def test_the_census_as_tables_finds_the_levels_of_ages_by_their_groups():
+    ages = Integers(0, 114)
+    bands = {
+        "decades": ", ".join(f"{first}-{first + 9}" for first in range(0, 100, 10)) + ", 100+",
+        "grown": "0-17, 18+",
+        "printed": "0-4, 5-9, 10-14, 15-17, 18-19, 20, 21, 22-24, 25-29, 30-34, 35-39, 40-44, "
+        "45-49, 50-54, 55-59, 60-61, 62-64, 65-66, 67-69, 70-74, 75-79, 80-84, 85+",
+    }
+    others = (
+        Attribute("sex", Categories(("Male", "Female"))),
+        Attribute("race", Categories(("White", "Black"))),
+        Attribute("hispanic", Categories(("Hispanic", "Not Hispanic"))),
+    )
+
+    def fitted(levels):
+        age = Attribute("age", ages, levels=levels_from_json(levels, ages))
+        domain = Domain((*others, age))
+        return CENSUS.fitted_marginals(domain, guessed_matches(CENSUS.roles, domain))
+
+    assert fitted(bands) == (("sex", "age@printed"), ("race", "hispanic", "age@grown"))
+    del bands["grown"]
+    with pytest.raises(WorkloadError, match=r"'age' by the groups 0-17, 18\+, and no level"):
+        fitted(bands)

@@ -158,6 +158,5 @@ def test_refusals(changed, message):
 def test_too_many_queries():
     with pytest.raises(WorkloadError, match="at most 10,000 own counts, got 10,001"):
         query_list(np.ones((10_001, 2)))
-    refused = r"4,800 own counts can be over at most 1,01\d .* 1,024"
-    with pytest.raises(WorkloadError, match=refused):
+    with pytest.raises(WorkloadError, match=r"4,800 own counts can be over at most 842 .* 1,024"):
         query_list(np.ones((4_800, 1_024)))

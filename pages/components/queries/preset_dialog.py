@@ -108,19 +108,21 @@ def _matches(preset: Preset, codebook: Domain, kind: str) -> dict[str, RoleMatch
             )
         with right:
             if name:
-                matches[role.key] = _match(role, codebook[name], kind)
+                is_grouped = any(role.key == key for key, _ in preset.groupings.values())
+                matches[role.key] = _match(role, codebook[name], kind, is_grouped=is_grouped)
             elif not guessed and role.key in of_any_size:
                 too_large = escaped(of_any_size[role.key].attribute)
                 st.caption(f"With {too_large}, a list has too many cells; tables may have more.")
     return matches
 
 
-def _match(role: Role, attribute: Attribute, kind: str) -> RoleMatch:
+def _match(role: Role, attribute: Attribute, kind: str, *, is_grouped: bool) -> RoleMatch:
     """What each value of an attribute stands for, in a box each; tables have every value."""
     guess = kept(guessed_match, role, attribute, slot=role.key)
     values = plural(attribute.size, "value")
     if not role.categories or kind == TABLES:
-        st.caption(f"Counted by each of its {values}.")
+        by = "groups" if is_grouped and kind == TABLES else "each"
+        st.caption(f"Counted by {by} of its {values}.")
         return guess
     if attribute.size > MOST_VALUES:
         st.caption(f"It has {values}, too many to say here what each stands for.")
@@ -161,11 +163,13 @@ def _tables_told(preset: Preset, codebook: Domain, matches: Mapping[str, RoleMat
         return False
     titles = ", ".join(" × ".join(table) for table in tables)
     area = matches.get(GEOGRAPHY.key)
-    levels = ""
+    values, levels = "values", ""
+    if preset.groupings:
+        values = "values, or groups of a level"
     if area is not None and codebook[area.attribute].groups:
         levels = f", {escaped(area.attribute)} at every level"
     st.markdown(
-        f"{plural(len(tables), 'table')}: {escaped(titles)}. They count single values{levels}, "
+        f"{plural(len(tables), 'table')}: {escaped(titles)}. They count single {values}{levels}, "
         "and are added to the tables that you have."
     )
     return bool(tables)

@@ -4,7 +4,6 @@ import streamlit as st
 
 from pages.components.release.form import adaptive_link
 from pages.components.shared.background import worked_out
-from pages.components.shared.expected_counts import expected_total_input
 from pages.components.shared.files import finished_at, path_choice, released_folders
 from pages.components.shared.inputs import removable
 from pages.components.shared.session import attempt, change, current, escaped, kept
@@ -109,7 +108,11 @@ def _weights() -> SmoothWeights | None:
         chosen = st.radio("Made from", choices, key="smooth weights by", horizontal=True)
     if chosen == EXPECTED:
         if current().expected is None:
-            expected_total_input()
+            # The page has one field for it, above.
+            st.caption(
+                f"They depend on how many {escaped(current().record_noun)} there will be: type the "
+                "expected number above."
+            )
             return None
         scenario = current()
         budget = _budget_of_tables(smooth_weights(scenario))

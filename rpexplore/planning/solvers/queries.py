@@ -33,6 +33,8 @@ _COARSE = 1e-11
 _RANK_TOLERANCE = 1e-11
 # The step and the ends of the sum that replaces an integral, in logarithms: off by about 1 %.
 _NODE_STEP, _BEFORE, _BEYOND = 1.5, 4.0, 2.5
+# Where e^{−t/s} is below e^{−40} = 4·10⁻¹⁸, the root s adds nothing to the node at t.
+_FADED = 40.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +81,15 @@ class QueryRoot:
         as large as any where z has weight for queries
     error: the plan's loss is T²·(1 + error), and none is below T²
     following: logarithms of λ_j X_jj / T and of z_i q_i / Σ z q, the weights that follow
-    vectors: v_j √λ_j and then u_i √((1 − a) z_i), float64[n_cells + n_queries, k]; roots: s
+    roots: s, ascending
     shares: of the root, their squares
+    are_coarse: whether squares of the roots lose the smallest ones; where weights nearby had it so,
+        squares are not tried
     """
 
-    def __init__(self, queries: FactoredQueries, state: np.ndarray) -> None:
+    def __init__(
+        self, queries: FactoredQueries, state: np.ndarray, *, are_coarse: bool = False
+    ) -> None:
         from scipy.linalg import solve_triangular  # slow to import
 
         self._queries, n = queries, queries.n_cells
@@ -92,28 +98,22 @@ class QueryRoot:
         cell_weights, average = self.weights[:n], queries.average
         moved = (1 - average) * self.weights[n:]
         query_weights = self.query_weights = moved + average / len(moved)
-        of_cells = (queries.cells * cell_weights) @ queries.cells.T  # G
-        of_queries = (queries.answers.T * query_weights) @ queries.answers  # H
-        # G = E Eᵀ; S² are the eigenvalues of Eᵀ H E (top of this file).
-        factor = np.linalg.cholesky(of_cells)
-        squares, turned = np.linalg.eigh(factor.T @ of_queries @ factor)
-        roots = np.sqrt(np.maximum(squares, 0))
-        if squares[0] < _COARSE * squares[-1]:
-            # In a square the smallest roots are lost in rounding.
-            halves = np.sqrt(query_weights)[:, None] * (queries.answers @ factor)
-            _, roots, rows = np.linalg.svd(np.linalg.qr(halves, mode="r"))
-            turned = rows.T
+        halves = queries.cells * np.sqrt(cell_weights)
+        factor = np.linalg.cholesky(halves @ halves.T)  # G = E Eᵀ
+        # Its square is Eᵀ H E, with the eigenvalues S² (top of this file).
+        halves = np.sqrt(query_weights)[:, None] * (queries.answers @ factor)
+        roots, turned = _singular(halves, are_coarse)
+        self.are_coarse = bool(roots[0] ** 2 < _COARSE * roots[-1] ** 2)
         self.root = float(roots.sum())  # T
         self.roots = np.maximum(roots, _UNASKED_SHARE * self.root / len(roots))
         at_cells = turned.T @ solve_triangular(factor, queries.cells, lower=True)  # vᵀ
         at_queries = queries.answers @ (factor @ turned) / self.roots  # u
-        self.strategy = np.sqrt(self.roots)[:, None] * at_cells  # X = strategyᵀ · strategy
-        each = np.vstack([at_cells.T, at_queries])
-        scales = np.concatenate([cell_weights, moved])
+        # Of several visits these are kept, and nothing else as large.
+        self._at_weights = np.vstack([at_cells.T, at_queries])
         # T as a function of ln z is that of ln y, each direction scaled by (1 − a) z / y.
-        self.vectors = each * np.sqrt(scales)[:, None]
-        self.ratios = each**2 @ self.roots / self.root
-        self.shares = scales * self.ratios
+        self._scales = np.concatenate([cell_weights, moved])
+        self.ratios = self._at_weights**2 @ self.roots / self.root
+        self.shares = self._scales * self.ratios
         of_queries = self.ratios[n:]
         self.loss = (1 - average) * of_queries.max() + average * of_queries.mean()  # over T
         self.error = float(self.ratios[:n].max() * self.loss - 1)
@@ -124,34 +124,59 @@ class QueryRoot:
         self.following = self.state + self.step
         self.bound = self.root  # which multiplicative steps never lower
 
+    @property
+    def strategy(self) -> np.ndarray:
+        """√s_r v_jr: X = strategyᵀ · strategy, float64[k, n_cells]."""
+        return np.sqrt(self.roots)[:, None] * self._at_weights[: self._queries.n_cells].T
+
+    def vectors(self, indices: np.ndarray) -> np.ndarray:
+        """v_j √λ_j and u_i √((1 − a) z_i) of the weights at these indices, float64[·, k]."""
+        return self._at_weights[indices] * np.sqrt(self._scales[indices])[:, None]
+
     def curvature(self, indices: np.ndarray) -> np.ndarray:
         """−2/T ∂²T in the logarithms of the weights at these indices, plus its shares, square.
 
         Positive semidefinite: with z the vectors, it is ± Σ_ab s_a s_b / (s_a + s_b) z_pa z_qa z_pb
         z_qb, − between a cell and a query; the quotient is ∫ e^{−t/s_a} e^{−t/s_b} dt, over ln t.
         """
-        vectors, roots = self.vectors[indices], self.roots / self.root
+        roots = self.roots / self.root
+        vectors = self.vectors(indices)
         total = np.zeros((len(indices), len(indices)))
         for time in self._times():
             # One node: the sum over a and b is then the square of a Gram matrix, entry by entry.
-            part = vectors * np.exp(-time / 2 / roots)
-            total += _NODE_STEP * time * (part @ part.T) ** 2
+            first = np.searchsorted(roots, time / _FADED)
+            scales = (_NODE_STEP * time) ** 0.25 * np.exp(-time / 2 / roots[first:])
+            part = vectors[:, first:] * scales
+            gram = part @ part.T
+            total += np.square(gram, out=gram)
         signs = np.where(indices < self._queries.n_cells, 1.0, -1.0)
         return total * signs[:, None] * signs
 
     def curvature_diagonal(self) -> np.ndarray:
         """The diagonal of `curvature` for all weights, float64[n_cells + n_queries]."""
-        squares, roots = self.vectors**2, self.roots / self.root
-        return sum(
-            (_NODE_STEP * time * (squares @ np.exp(-time / roots)) ** 2 for time in self._times()),
-            start=np.zeros(len(squares)),
-        )
+        times = self._times()
+        faded = np.exp(-times / (self.roots / self.root)[:, None])
+        sums = self._scales[:, None] * (self._at_weights**2 @ faded)
+        return sums**2 @ (_NODE_STEP * times)
 
     def _times(self) -> np.ndarray:
         roots = self.roots / self.root
         # The integrand is negligible well before the smallest root and beyond the largest.
         ends = np.log(roots.min()) - _BEFORE, np.log(roots.max()) + _BEYOND
         return np.exp(np.arange(*ends, _NODE_STEP))
+
+
+def _singular(matrix: np.ndarray, are_coarse: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Singular values, ascending, and the right singular vectors, as columns; m ≥ k.
+
+    are_coarse: whether the smallest are known to be lost in the eigenvalues of a square
+    """
+    if not are_coarse:
+        squares, vectors = np.linalg.eigh(matrix.T @ matrix)
+        if squares[0] >= _COARSE * squares[-1]:
+            return np.sqrt(squares), vectors
+    _, values, rows = np.linalg.svd(np.linalg.qr(matrix, mode="r"))
+    return values[::-1], rows[::-1].T
 
 
 # ---- Fitness for use: the smallest privacy cost at which each query is as accurate as wanted
@@ -253,8 +278,9 @@ def fitness_for_use(
     # Shared out evenly: any division proves the same bound.
     alike = np.bincount(kind_of[touched], minlength=n)
     cell_weights[touched] = (root.weights[:n] / alike)[kind_of[touched]]
-    matrix = np.zeros((len(root.strategy), len(kind_of)))
-    matrix[:, touched] = root.strategy[:, kind_of[touched]]
+    strategy = root.strategy
+    matrix = np.zeros((len(strategy), len(kind_of)))
+    matrix[:, touched] = strategy[:, kind_of[touched]]
     # The largest column norm² is the privacy cost of R x at noise of variance 1 (§8).
     matrix /= np.sqrt(np.max(np.sum(matrix**2, axis=0)))
     variances = np.sum(decoding(matrix, coefficients) ** 2, axis=1)
@@ -337,7 +363,7 @@ class _Search:
         return self.best.error <= self._tolerance
 
     def _visit(self, state: np.ndarray) -> QueryRoot:
-        root = QueryRoot(self._queries, state)
+        root = QueryRoot(self._queries, state, are_coarse=self.best.are_coarse)
         self.visits += 1
         if root.error < self.best.error:
             self.best = root
