@@ -25,12 +25,12 @@ from rpexplore.planning.solvers.kinds_of_records import Limits, minimise_with_ki
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.record_prices import best_prices
 from rpexplore.planning.solvers.solution import dual_bound
-from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
+from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix, rotation
 from rpexplore.planning.strategies import EXACT, FINE, ROUGH, StrategySearch, user_cache
 from rpexplore.workload.bases import Identity, to_json
 from rpexplore.workload.workload import Workload
 
-_VERSION = 7  # of the search: strategies of another one are not used
+_VERSION = 8  # of the search: strategies of another one are not used
 _STILL = 1e-6  # a sweep that is expected to lower the sum by less (relative) is not made
 _MOST_SWEEPS = 20
 _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the sizes of groups, by which they get shares
@@ -40,6 +40,9 @@ _NEARLY = 1e-3  # relative, of a largest variance by which powers are compared
 _OF_SUMS = 1e-4  # and of sums of variances
 _MOST_SHARED = 200  # groups of a block that get shares of their own: larger ones get even shares
 _BITS_OF_AMOUNTS = 8.0
+_BITS_BESIDE_AMOUNTS = 9.0  # of what is measured of other attributes in tables with amounts
+# Of blocks there: bits and rotated copies that are tried, until one costs no more than this.
+_BITS_OF_BLOCKS, _COPIES, _LOST = (6, 7, 8, 10), 3, 2e-5
 _BITS_OF_WEIGHTED = 4.0  # of amounts times weights, at a cost of some 0.02 % of variance
 _ROUNDS = 200  # of new weights, for the largest variance
 _STEADY = 1e-5  # rounds end when the weighted value grows by less (relative)
@@ -152,32 +155,45 @@ def _with_best_shares(
         flat = Closure.of(apart, levels_apart=True)
         strategies |= with_best_strategies(apart, flat, table_weights, **options).strategies
     of_tables = np.sum(np.isin(workload.members, [*in_trees, *measured]), axis=1)
-    bits = bits_for(max(int(np.max(of_tables)), 1))
+    bits = int(bits_for(max(int(np.max(of_tables)), 1)))
+    beside_amounts = {
+        place
+        for place, tree in enumerate(closure.trees)
+        if not _beside_amounts(workload).isdisjoint(tree.of_tables)
+    }
     tried: dict[_Powers, tuple[float, Closure]] = {}
     sums = _Sums(table_weights)
 
     @cache
     def strategy_of(
-        tree: int, level: int, block: int, powers: tuple[float, float]
+        tree: int, level: int, block: int, powers: tuple[float, float], bits: int, copy: int
     ) -> Strategy | None:
         _, groups = closure.trees[tree].blocks[level][block]
-        return _strategy_of_block(closure.trees[tree].leaves[level][groups], powers, bits)
+        return _strategy_of_block(closure.trees[tree].leaves[level][groups], powers, bits, copy)
+
+    def measured_so(powers: _Powers, few_bits: int = bits, copy: int = 0) -> Closure:
+        own = {
+            number: strategy
+            for place, (tree, of_tree) in enumerate(zip(closure.trees, powers, strict=True))
+            for level, of_level in enumerate(tree.blocks)
+            for block, (number, _) in enumerate(of_level)
+            if (
+                strategy := strategy_of(place, level, block, of_tree, few_bits, copy)
+                if place in beside_amounts
+                else strategy_of(place, level, block, of_tree, bits, 0)
+            )
+            is not None
+        }
+        return closure.with_strategies(workload, {**strategies, **own})
 
     def value(powers: _Powers) -> float:
         if powers not in tried:
-            own = {
-                number: strategy
-                for place, (tree, of_tree) in enumerate(zip(closure.trees, powers, strict=True))
-                for level, of_level in enumerate(tree.blocks)
-                for block, (number, _) in enumerate(of_level)
-                if (strategy := strategy_of(place, level, block, of_tree)) is not None
-            }
-            measured_so = closure.with_strategies(workload, {**strategies, **own})
+            made = measured_so(powers)
             if options["largest"]:
-                worth = _value_of_maximum(workload, measured_so, table_weights)
+                worth = _value_of_maximum(workload, made, table_weights)
             else:
-                worth = sums(measured_so)
-            tried[powers] = worth, measured_so
+                worth = sums(made)
+            tried[powers] = worth, made
         return tried[powers][0]
 
     n_trees = len(closure.trees)
@@ -200,15 +216,38 @@ def _with_best_shares(
             powers[tree][place] += sign
             moved.append(tuple((z, cost) for z, cost in powers))
         best = min((best, *moved), key=value)
+    if not beside_amounts:
+        return tried[best][1]
+
+    # Amounts multiply all integers by their range in smallest steps: in as few bits as there can
+    # be, more records fit into 64 bits, and noise for smaller budgets.
+    closely = _Sums(table_weights, _LOST)
+
+    def close_value(made: Closure) -> float:
+        if options["largest"]:
+            return _value_of_maximum(workload, made, table_weights, _LOST)
+        return closely(made)
+
+    most = close_value(tried[best][1]) * (1 + _LOST)
+    for few_bits, copy in product(_BITS_OF_BLOCKS, range(_COPIES)):
+        if few_bits < bits and close_value(made := measured_so(best, few_bits, copy)) <= most:
+            return made
     return tried[best][1]
 
 
-def _value_of_maximum(workload: Workload, closure: Closure, table_weights: np.ndarray) -> float:
+def _beside_amounts(workload: Workload) -> set[int]:
+    """The attributes of tables with amounts."""
+    return set(workload.members[workload.has_amounts].ravel().tolist()) - {-1}
+
+
+def _value_of_maximum(
+    workload: Workload, closure: Closure, table_weights: np.ndarray, tolerance: float = _NEARLY
+) -> float:
     """The smallest weighted largest variance at privacy cost 1, nearly."""
 
     cells = CellVariances(workload, closure)
     if closure.classes is None:
-        solution = minimise_max_cell_variance(cells, table_weights, 1.0, _NEARLY)
+        solution = minimise_max_cell_variance(cells, table_weights, 1.0, tolerance)
     else:
         _, solution = minimise_with_kinds(cells, Limits(largest=table_weights), 1.0)
     largest = cells.least_accurate(solution.sigma_squared)
@@ -224,6 +263,7 @@ class _Sums:
     """
 
     table_weights: np.ndarray
+    tolerance: float = _OF_SUMS  # of each sum, relative
     least: float = math.inf
     prices: np.ndarray | None = None  # of the smallest one
 
@@ -232,9 +272,9 @@ class _Sums:
         if closure.classes is not None:
             if self.prices is not None and len(self.prices) == closure.n_kinds:
                 bound = self._bound(closure.with_prices(self.prices), weights)
-                if bound > self.least * (1 + 3 * _OF_SUMS):  # beyond what both are known to
+                if bound > self.least * (1 + 3 * self.tolerance):  # beyond what both are known to
                     return bound
-            prices = best_prices(closure, weights / np.max(weights), _OF_SUMS)
+            prices = best_prices(closure, weights / np.max(weights), self.tolerance)
             closure = closure.with_prices(prices)
         value = self._bound(closure, weights)
         if value < self.least:
@@ -246,12 +286,12 @@ class _Sums:
 
 
 def _strategy_of_block(
-    leaves: np.ndarray, powers: tuple[float, float], bits: float
+    leaves: np.ndarray, powers: tuple[float, float], bits: int, copy: int
 ) -> Strategy | None:
     """What is measured of groups that hold so many values, float64[n]; None where all are alike.
 
     z and Λ are proportional to these powers of them: R is the best one for the values of the groups
-    if privacy costs Λ there (docs/mathematics.md §4.1).
+    if privacy costs Λ there (docs/mathematics.md §4.1). Copies are rotated before they are rounded.
     """
     if len(leaves) > _MOST_SHARED or np.ptp(leaves) == 0:
         return None
@@ -263,7 +303,9 @@ def _strategy_of_block(
     squares, vectors = np.linalg.eigh(roots / halves[:, None] / halves)
     matrix = np.sqrt(np.maximum(squares[1:], 0.0))[:, None] * vectors[:, 1:].T
     longest = np.sqrt(np.max(np.sum(matrix * matrix, axis=0)))
-    return Strategy(np.rint(matrix / longest * 2.0 ** int(bits)).astype(np.int64), int(bits))
+    if copy:
+        matrix = rotation(len(matrix), copy) @ matrix
+    return Strategy(np.rint(matrix / longest * 2.0**bits).astype(np.int64), bits)
 
 
 def _key(workload: Workload, table_weights: np.ndarray, *flags: bool) -> str:
@@ -355,6 +397,7 @@ def _rounded(search: StrategySearch) -> dict[int, Strategy]:
     bits = bits_for(max(int(np.max(np.count_nonzero(has, axis=1))), 1))
     of_amounts = np.isin(search.workload.members, search.workload.domain.amounts)
     is_weighted = bool(np.any(np.sum(of_amounts, axis=1) > 1))
+    beside_amounts = _beside_amounts(search.workload)
     done: dict[int, Strategy] = {}  # attributes that were solved together stay alike
     strategies = {}
     for attribute in search.attributes:
@@ -364,8 +407,12 @@ def _rounded(search: StrategySearch) -> dict[int, Strategy]:
             # Amounts multiply all integers by their range: the smaller these are, the more records
             # and decimals there can be. Most often R is (−1, 1).
             has_amounts = attribute in search.workload.domain.amounts
-            most = _BITS_OF_WEIGHTED if is_weighted else _BITS_OF_AMOUNTS
-            own_bits = min(bits, most) if has_amounts else bits
+            most = math.inf
+            if has_amounts:
+                most = _BITS_OF_WEIGHTED if is_weighted else _BITS_OF_AMOUNTS
+            elif attribute in beside_amounts:
+                most = _BITS_BESIDE_AMOUNTS
+            own_bits = min(bits, most)
             matrix = np.empty((0, 1), dtype=np.int64)
             if len(problem.gram) > 1:
                 matrix = integer_matrix(

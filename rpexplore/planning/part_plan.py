@@ -525,7 +525,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-LARGEST_GAMMA_SQUARED = Fraction(2**92)
+LARGEST_GAMMA_SQUARED = Fraction(2**104)
 """The noise scale γ² must be below this, so that noise can be drawn in 64-bit integers."""
 
 

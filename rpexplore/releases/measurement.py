@@ -312,7 +312,7 @@ def check_countable(plan: TablePlan, counts: Counts) -> None:
 
     All of them are at most ∏ m_i · records, with m_i the largest entry of an attribute's integer
     matrix in absolute value, and n_i where there is none (docs/mathematics.md §7.4). Below 2^61 all
-    fit, with noise (below 2^55) as well, however floating point has rounded the product.
+    fit, with noise (below 2^61) as well, however floating point has rounded the product.
     """
     sizes = _product(plan, largest_entries(plan.closure))
     largest = int(np.argmax(sizes))

@@ -287,7 +287,7 @@ class QuerySteps:
     def check_countable(self, counts: Counts) -> None:
         """Raise `ReleaseError` if R x, or a sum on the way to it, could leave 64-bit integers.
 
-        All of them are at most max |R_ij| · records; noise is below 2^55.
+        All of them are at most max |R_ij| · records; noise is below 2^61.
         """
         largest = int(np.max(np.abs(self.plan.strategy.integers))) * self.plan.queries.steps
         for index in self.plan.domain.amounts:

@@ -7,8 +7,10 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from rpexplore.planning import optimal_strategies
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.planner import plan_tables
+from rpexplore.releases.measurement import largest_entries
 from tests.support.explicit_optimum import dense_queries, lower_bound
 
 NOT_STATED = (("", "not stated"),)
@@ -54,12 +56,58 @@ def test_noise_that_steps_are_too_fine_for_is_refused_before_there_is_a_plan():
     of = rp.Domain((rp.Attribute("income", rp.Amounts(0, 200_000, 2)), weights))
     workload = rp.Workload.of(of, [("income",)]).weighted_by("w")
     optimum = rp.optimum(workload, loss=rp.SumOfVariances())
-    # 2·10^7 cents times 4·10^4 thousandths, below 2^46 with the noise: σ < 88, ρ > 1/(2 · 88²).
+    # 2·10^7 cents times 4·10^4 thousandths, below 2^52 with the noise: σ < 5,629.
     at_1 = float(optimum.at(rp.Budget(rho="1")).sigma_squared.floats.max())
-    least = at_1 * (2e7 * 4e4) ** 2 / 2.0**92
+    least = at_1 * (2e7 * 4e4) ** 2 / 2.0**104
     optimum.at(rp.Budget(rho=repr(1.001 * least)))
     with pytest.raises(PlanError, match=r"on \(income × w\) is too large .* fewer decimals"):
         optimum.at(rp.Budget(rho=repr(0.999 * least)))
+
+
+@pytest.mark.parametrize(
+    ("loss", "basis"),
+    [
+        (rp.SumOfVariances("cells"), None),
+        pytest.param(rp.MaxVariance(), None, marks=pytest.mark.nightly),
+        (rp.SumOfVariances(), "prefix"),
+    ],
+)
+def test_amounts_in_cents_are_measured_in_few_bits_at_hardly_any_loss(loss, basis, monkeypatch):
+    # Groups of 4, 2 and 6 regions: what is measured of them is no whole number by itself.
+    region = {"name": "region", "constraints": {"minimum": 0, "maximum": 11}}
+    if basis is None:
+        region["levels"] = {"part": "0-3, 4-5, 6-11"}
+    cents = {"name": "income", "type": "number", "bounds": [0, 200_000], "decimals": 2}
+    cents["missingValues"] = [{"value": "", "label": "not stated"}]
+    tenure = {"name": "tenure", "constraints": {"minimum": 0, "maximum": 3}}
+    of = rp.Domain.from_schema({"fields": [region, tenure, cents]})
+    tables = [("region", "tenure", "income"), ("tenure",)]
+    if basis is None:
+        tables.append(("region@part", "tenure", "income"))
+    workload = rp.Workload.of(of, tables)
+    if basis == "prefix":
+        workload = workload.with_bases({"region": rp.Prefix()})
+    plan = plan_tables(workload, loss=loss, budget=rp.Budget(rho="1000"))
+    assert all(check.holds for check in plan.checks(strategies=True))
+    records = 2**61 / np.max(
+        np.prod(np.append(largest_entries(plan.closure), 1.0)[plan.closure.members], axis=1)
+    )
+    assert records > 300_000
+    for name in ("_BITS_OF_AMOUNTS", "_BITS_BESIDE_AMOUNTS"):
+        monkeypatch.setattr(optimal_strategies, name, 20.0)
+    monkeypatch.setattr(optimal_strategies, "_BITS_OF_BLOCKS", ())
+    monkeypatch.setattr(optimal_strategies, "user_cache", NoCache)
+    in_all_bits = plan_tables(workload, loss=loss, budget=rp.Budget(rho="1000"))
+    assert plan.closure.squared_scales.max() < in_all_bits.closure.squared_scales.max() / 2**12
+    assert plan.loss_value <= in_all_bits.loss_value * 1.0001
+
+
+class NoCache:
+    def get(self, key):
+        return None
+
+    def put(self, key, value):
+        pass
 
 
 def random_design(seed):

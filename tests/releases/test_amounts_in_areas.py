@@ -195,8 +195,8 @@ def test_what_is_counted_wrongly_or_too_much_is_refused():
     with pytest.raises(ReleaseError, match="fewer decimals or narrower limits"):
         area_measurement.check_countable(part, Counts({}, 2**58))
     with pytest.raises(PlanError, match=r"too large for 64-bit integers \(.*fewer decimals"):
-        planned(rho="1e-24")
-    tiny = dataclasses.replace(part, unit=part.unit / 10**24)
+        planned(rho="1e-28")
+    tiny = dataclasses.replace(part, unit=part.unit / 10**28)
     with pytest.raises(ReleaseError, match=r"too large for 64-bit integers \(.*fewer decimals"):
         area_measurement.check_measurable(AreaParts(tiny))
 

@@ -173,7 +173,7 @@ def test_amounts_of_too_many_steps_are_refused_before_anything_is_booked():
     domain = rp.Domain((rp.Attribute("region", rp.Integers(0, 999)), rp.Attribute("a", wide)))
     with pytest.raises(rp.errors.PlanError, match="fewer decimals"):
         planned(("region", "a"), rho="1e-12", domain=domain)
-    counted = planned(("region",), rho="1e-24", domain=domain).part("tables")
+    counted = planned(("region",), rho="1e-28", domain=domain).part("tables")
     with pytest.raises(rp.errors.ReleaseError, match=r"on \(region\) is too large for 64-bit"):
         check_measurable(counted)
     plan = planned(("region", "a"), rho="1e6", domain=domain).part("tables")

@@ -233,10 +233,14 @@ def turned(matrix: np.ndarray, bits: float, count: int) -> Iterator[np.ndarray]:
     if bits >= _PLENTY_OF_BITS or n > _MOST_TURNED:
         return
     for turn in range(1, count + 1):
-        fractions = (np.sqrt(2) * (np.arange(rows * rows) + turn) ** 2) % 1 - 0.5
-        rotation = np.linalg.qr(fractions.reshape(rows, rows))[0]
         shrunk = 1 - 0.3 * ((turn * np.sqrt(3)) % 1)
-        yield rotation @ raised[turn % len(raised)] * shrunk
+        yield rotation(rows, turn) @ raised[turn % len(raised)] * shrunk
+
+
+def rotation(rows: int, turn: int) -> np.ndarray:
+    """One of many rotations, the same at every call: float64[rows, rows]."""
+    fractions = (np.sqrt(2) * (np.arange(rows * rows) + turn) ** 2) % 1 - 0.5
+    return np.linalg.qr(fractions.reshape(rows, rows))[0]
 
 
 def _are_longer(matrix: np.ndarray, least: float) -> bool:

@@ -159,9 +159,9 @@ def _cached_envelope(steps: int, exponent: int) -> Envelope:
 # Not claimed: constant running time (rejection and the rare exact path take time).
 
 
-LARGEST_GAMMA = 2**46
+LARGEST_GAMMA = 2**52
 """gamma, the square root of `gamma_squared`, must be below this: it keeps every candidate below
-2**55 (see `_tail_candidate`), so that 64-bit integers cannot overflow."""
+2**61 (see `_tail_candidate`), so that 64-bit integers cannot overflow."""
 
 _ROWS_PER_BATCH = 2**15  # candidates held at once: what is computed of them stays in the cache
 _FEWEST_ROWS = 16  # 32 bytes, enough to see whether a source repeats itself
@@ -171,13 +171,13 @@ _ACCEPTANCE_BITS = 32  # the first digits of U
 _TAIL_BITS = 8  # of these must be 0 for a tail slot to count: so tails take no time
 _FIRST_TAIL_SLOT = 2**SLOT_BITS - TAIL_SLOTS
 
-# Float error of c f(x) - (j + U). Write e = 2^-53. x, below 2^50, j and the first digits of U are
-# exact, and so is j + U of 49 bits. The exponent y = x^2/(2 gamma^2) is off by three roundings,
-# 3.01 e y, which changes exp(-y) by at most 3.01 e y exp(-y) < 1.2 e while y < 2^50; beyond that
-# both values are below 2^-1000. Libraries promise exp to an ulp or so; 2^10 ulps, 2^-43, are
-# allowed. As c < 2^16, the product and the difference are rounded by 2^16 e each: all is below
-# 2^16 (2^-43 + 3.2 e) < 2^-26. The further digits of U add up to 2^-32. The margin is larger than
-# both together, by far.
+# Float error of c f(x) - (j + U). Write e = 2^-53. j and the first digits of U are exact, and so is
+# j + U of 49 bits. x, below 2^55, is rounded once, so that the exponent y = x^2/(2 gamma^2) is off
+# by five roundings (two of x), 5.01 e y, which changes exp(-y) by at most 5.01 e y exp(-y) < 1.9 e
+# while y < 2^50; beyond that both values are below 2^-1000. Libraries promise exp to an ulp or so;
+# 2^10 ulps, 2^-43, are allowed. As c < 2^16, the product and the difference are rounded by 2^16 e
+# each: all is below 2^16 (2^-43 + 3.9 e) < 2^-26. The further digits of U add up to 2^-32. The
+# margin is larger than both together, by far.
 #   tiny: gamma^2 below 2^-100 is computed as 2^-100. x = 0 has y = 0 either way, and all others
 #         have y >= 2^99 either way.
 _MARGIN = 2.0**-24
@@ -228,7 +228,7 @@ class _Proposal:
 
     gamma_squared: Fraction
     envelope: Envelope
-    block_bits: int  # log2 w, 0 to 40
+    block_bits: int  # log2 w, 0 to 46
     steepness: float  # 1 / (2 gamma^2), rounded
 
 
@@ -311,7 +311,7 @@ def _tail_candidate(is_right: bool, proposal: _Proposal, source: RandomBytes) ->
         2^-16 (the slot) 2^-8 (its digits) 2^-(v + 1) 1/(T w) (2^8 2^(v + 1) T c f(x))
 
     which is 2^-16/w c f(x). The last factor is at most 1 (see `envelope`).
-    As K w < 416 * 2^40, T w <= 32 * 2^40 and v < 512, |x| < 2^55.
+    As K w < 416 * 2^46, T w <= 32 * 2^46 and v < 512, |x| < 2^61.
     """
     envelope, bits = proposal.envelope, proposal.block_bits
     part = _zeros_before_a_one(source)
@@ -365,7 +365,7 @@ def _checked_gamma_squared(gamma_squared: Fraction) -> Fraction:
     if numerator >= denominator * LARGEST_GAMMA**2:
         exponent = (numerator // denominator).bit_length() - 1
         raise ReleaseError(
-            f"The noise scale gamma must be below 2**46 (gamma_squared below 2**92), got "
+            f"The noise scale gamma must be below 2**52 (gamma_squared below 2**104), got "
             f"gamma_squared of at least 2**{exponent}; use a larger budget for this table, or "
             "attributes with fewer values."
         )

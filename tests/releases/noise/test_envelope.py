@@ -23,16 +23,16 @@ from rpexplore.releases.noise.discrete_gaussian import (
 )
 
 SMALLEST = -8
-# Tables are the same for all wider blocks, whose exponents are 0 to 39.
+# Tables are the same for all wider blocks, whose exponents are 0 to 45.
 INTERVALS = [(steps, SMALLEST) for steps in range(64)] + [
     (steps, exponent) for exponent in range(SMALLEST, 1) for steps in range(64, 128)
 ]
 
-# Any gamma from below 1/1000 to 2^46, squares and others, and the ends of intervals.
+# Any gamma from below 1/1000 to 2^52, squares and others, and the ends of intervals.
 gammas = st.builds(
     lambda mantissa, exponent: mantissa * Fraction(2) ** exponent,
     st.fractions(Fraction(1), Fraction(2), max_denominator=1000).filter(lambda m: m < 2),
-    st.integers(-10, 45),
+    st.integers(-10, 51),
 )
 gammas_squared = gammas.map(lambda gamma: gamma**2) | gammas.flatmap(
     lambda gamma: st.sampled_from([1 - Fraction(1, 10**30), 1 + Fraction(1, 10**30)]).map(
@@ -77,7 +77,7 @@ def test_the_grid_holds_gamma(gamma_squared):
     assert low**2 <= gamma_squared < high**2
     assert steps < 128
     assert exponent == SMALLEST or steps >= 64
-    assert SMALLEST <= exponent < 40
+    assert SMALLEST <= exponent < 46
     blocks = high / 2 ** block_bits(exponent)
     assert blocks <= 64
     assert blocks > 32 or block_bits(exponent) == 0

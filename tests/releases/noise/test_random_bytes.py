@@ -125,9 +125,9 @@ def test_refuses_a_scale_that_is_not_exact(gamma_squared):
         discrete_gaussian(1, gamma_squared)
 
 
-@pytest.mark.parametrize("gamma_squared", [Fraction(2**92), Fraction(10**400)])
+@pytest.mark.parametrize("gamma_squared", [Fraction(2**104), Fraction(10**400)])
 def test_refuses_a_scale_that_is_too_large(gamma_squared):
-    with pytest.raises(ReleaseError, match=r"below 2\*\*46 .* got gamma_squared of at least 2\*\*"):
+    with pytest.raises(ReleaseError, match=r"below 2\*\*52 .* got gamma_squared of at least 2\*\*"):
         discrete_gaussian(1, gamma_squared)
 
 
