@@ -203,13 +203,14 @@ def postprocess(
         groups = groups.loc[groups["attribute"] != BY_SIZE, :]
         if medians:
             text += f"\n\n{describe_kept(kept)} {describe_gains(kept)}"
+            gains_nothing = kept.loc[kept["smoothing_gains"] == "no", "attributes"]
+            facts["smoothing_gains_nothing"] = [list(names) for names in gains_nothing]
+        if len(groups):  # none where the attributes measured are in tables of sums alone
             text += f"\n\n{describe_farthest(groups)} shrinkage_by_group.csv has all groups."
             far = farthest_group(groups)  # its own count may be unknown, NaN
             facts["farthest_group"] = {
                 name: None if fact != fact else fact for name, fact in far.items()
             }
-            gains_nothing = kept.loc[kept["smoothing_gains"] == "no", "attributes"]
-            facts["smoothing_gains_nothing"] = [list(names) for names in gains_nothing]
     text += f"\n\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
     warning = None if escape_formulas else formulas_warning(source.domain)
     aside = parts_beside(release, "tables")

@@ -215,7 +215,10 @@ def split_by_level(
         try:
             found = level_of(text)
         except DomainError as error:
-            raise DomainError(f"{error} Levels of areas: {joined(levels)}.") from None
+            raise DomainError(
+                f"{error} Levels of areas: {joined(levels)}; a table of the whole, "
+                f"{tree.levels[0]!r}, names none."
+            ) from None
         if found is None:
             left["table"].append(text)
         else:

@@ -119,7 +119,9 @@ def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
 def _named_values(attribute: Attribute, text: str) -> list[Sequence[int]]:
     """The values that a text names, or that each of its parts between commas names."""
     text = normalize("NFC", text)
-    indices = _indices(attribute, text.strip())
+    indices = values_by_name(attribute).get(text)  # codes may begin or end with blanks
+    if indices is None:
+        indices = _indices(attribute, text.strip())
     if indices is not None:
         return [indices]
     parts = text.split(",")

@@ -56,7 +56,7 @@ class By:
         if text not in domain and AT in text:
             name, _, level_name = text.rpartition(AT)
             attribute = domain[_without_backquotes(name)]
-            made = attribute.at_level(attribute.level(level_name))
+            made = attribute.at_level(attribute.level(_without_backquotes(level_name)))
             return cls(attribute, made.name, made.labels(), np.array(made.index_of_values))
         attribute = domain[text]
         labels = attribute.labels()

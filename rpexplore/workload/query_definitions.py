@@ -65,8 +65,8 @@ _NAMED = re.compile(
 # its level is no sign, unless σ or se follow, as targets have them.
 _TARGET = re.compile(
     r"""
-      "[^"]*" | '[^']*' | `[^`]*` | [“„][^“”„]*[“”] | ‘[^‘’]*’
-    | [^\W\d]\w*@(?!σ|se\b)(?=[^\W\d])
+      (?: `[^`]*` | [^\W\d]\w* )@(?!σ|se\b)(?=[^\W\d]|`)
+    | "[^"]*" | '[^']*' | `[^`]*` | [“„][^“”„]*[“”] | ‘[^‘’]*’
     | (?P<sign> ± | \+\s*(?:/\s*)?[-−] | @ )
     """,
     re.VERBOSE,

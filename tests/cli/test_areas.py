@@ -210,7 +210,7 @@ def test_a_table_that_names_a_level_is_in_each_of_its_areas(homes):
     for more, message in (
         (("--table", "part,town,sex"), "names the levels part and town"),
         (("--table", "town,sex", "--weight", "town,age=2"), "is about a table that is not asked"),
-        (("--table", "village,sex"), "Levels of areas: part and town."),
+        (("--table", "village,sex"), "Levels of areas: part and town; a table of the whole, "),
         (("--tables", "list.csv"), "names the level 'town' in a table"),
     ):
         assert message in homes.refused(*common, *more, "--out", "q.json")

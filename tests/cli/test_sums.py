@@ -164,6 +164,15 @@ def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
     assert not (folder / "none").exists()
 
 
+def test_the_total_beside_sums_by_an_attribute_is_smoothed(run):
+    """No group is compared with its unbiased count where no table counts by an attribute."""
+    plan(run, "--table", "total", "--sum", "income", "--by", "sex", out="total.json")
+    run("release", "total.json", "records.csv", "--out", "total", "--yes")
+    facts = json.loads(run("postprocess", "total", "--smooth", "--out", "smooth", "--json"))
+    assert facts["table_count"] == 1
+    assert "farthest_group" not in facts
+
+
 def test_own_sums_are_planned_released_and_divided(run):
     of_men = "m: sum(income) where sex == 'M' ± 9000"
     text = plan(run, "--count", of_men, "--count", "n: records(income) by sex ± 20")

@@ -16,6 +16,7 @@ PLACE = rp.Attribute(
     rp.Categories(("1", "2", "3", "a,b", "x..y"), ("Ash", "2..3", "Coast", "A, B", "X")),
     groups=(("North", "Hills"), ("North", "Coast"), ("South", "Coast"), ("South",), ()),
 )
+BLANKS = rp.Attribute("blanks", rp.Categories(("x", "x ", " y")))
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,9 @@ PLACE = rp.Attribute(
         (WHOLE, "15-64", (1,)),
         (WHOLE, "..14,65+", (0, 2)),
         (WHOLE, "65..99", (2,)),
+        (BLANKS, "x ", (1,)),  # not x
+        (BLANKS, " x", (0,)),
+        (BLANKS, " y", (2,)),
         (PLACE, "Ash", (0,)),
         (PLACE, "1", (0,)),
         (PLACE, "2", (1,)),

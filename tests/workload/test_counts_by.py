@@ -78,6 +78,18 @@ def test_combinations_that_the_condition_rules_out_are_left_out():
         ("by sex @ 5", ["total, sex = women", "total, sex = men, boys"]),
         ("total by sex @ σ 5", ["total, sex = women", "total, sex = men, boys"]),
         ("all: total by `sex`@5", ["all, sex = women", "all, sex = men, boys"]),
+        (
+            "`age`@thirds = 66+ by sex@σ 5",
+            ["`age`@thirds = 66+, sex = women", "`age`@thirds = 66+, sex = men, boys"],
+        ),
+        (
+            "total by `age`@thirds @ 5",
+            [f"total, age@thirds = {x}" for x in ("0-32", "33-65", "66+")],
+        ),
+        (
+            "total by age@`thirds` @ 5",
+            [f"total, age@thirds = {x}" for x in ("0-32", "33-65", "66+")],
+        ),
         ("region == 'by' @ 5", ["region == 'by'"]),
         (
             "sex == 'F' | age < 9 by region @ 5 % of 1000",

@@ -96,6 +96,7 @@ def csv_form(
             f"The records {name!r} are {kind}, and no CSV; save them as CSV in UTF-8, or as "
             "Parquet."
         )
+    written = head.decode(encoding, errors="replace")
     lines: dict[str, list[str]] = {}
     stated = _stated_separator(path, content, encoding)
     separators = (stated,) if stated else SEPARATORS
@@ -114,7 +115,11 @@ def csv_form(
                 reader = csv.reader(text, delimiter=separator, strict=strict)
                 lines[separator] = next(reader, [])
                 has_records[separator] = bool(text.read(1))
-                are_cut = (column.count('"') % 2 for column in lines[separator])
+                # A name that is written in quotes, with this one doubled, is whole.
+                are_cut = (
+                    column.count('"') % 2 and '"' + column.replace('"', '""') + '"' not in written
+                    for column in lines[separator]
+                )
                 n_cut[separator] = sum(are_cut) if strict else np.inf
             except (csv.Error, UnicodeError) as error:
                 lines[separator], n_cut[separator] = [], 0

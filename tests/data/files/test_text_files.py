@@ -86,6 +86,7 @@ def test_the_columns_of_the_plan_tell_separators_apart(tmp_path):
         ('x;"y|z|\r\nw|v";k', ["x", "y|z|\r\nw|v", "k"]),
         ('"a""b";"c""d"', ['a"b', 'c"d']),
         ('size";b', ['size"', "b"]),
+        ('a|b,"c""d",e', ["a|b", 'c"d', "e"]),
         ('"a;\nb;c;d",e', ["a;\nb;c;d", "e"]),
     ],
 )
