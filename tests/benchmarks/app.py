@@ -169,6 +169,7 @@ def empty_rerun() -> float:
         command = [
             *(sys.executable, "-m", "streamlit", "run", str(script), f"--server.port={port}"),
             *("--server.headless=true", "--browser.gatherUsageStats=false"),
+            "--runner.postScriptGC=false",  # as the app
         ]
         process = subprocess.Popen(command, cwd=home, stdout=subprocess.DEVNULL)
         try:
@@ -240,11 +241,11 @@ def app_of(
 
 
 def app_adult() -> list[Row]:
-    return app_of(adult(), "Adult up to 3-way", 0.25, 0.12, 4)
+    return app_of(adult(), "Adult up to 3-way", 0.25, 0.12, 30)
 
 
 def app_hundred() -> list[Row]:
-    return app_of(hundred(), "166,751 tables", 0.8, 0.3, 12)
+    return app_of(hundred(), "166,751 tables", 0.8, 0.3, 200)
 
 
 CASES = (app_adult, app_hundred)

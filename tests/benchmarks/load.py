@@ -218,7 +218,7 @@ def load() -> list[Row]:
     return [
         (f"{what}: slider, one alone, s", min(own), "<=", 0.12),
         ("  processor time of the server for one step of each, s", worked, "<=", 2.5),
-        ("  times as many reruns of an empty script", worked / floor, "<=", 4),
+        ("  times as many reruns of an empty script", worked / floor, "<=", 20),
         (
             "  exponent of this time from a tenth of the sessions on",
             log10(worked / of_few),
