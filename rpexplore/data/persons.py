@@ -43,12 +43,20 @@ _AROUND = (
     "\"'`=#*\u00b4\u2018-\u201f\u2032\u2033\u2039\u203a\u00ab\u00bb\u2116\uff02\uff03\uff07"
     "(){}<>\\[\\]\u3008-\u3011\uff08\uff09\uff3b\uff3d"
 )
-_BEHIND = r".,;:!?/|~_\\-"  # what is put behind an id, or between ids
-# Signs that stand for others, of which NFC makes no others: letters and digits of full width, and
-# of mathematics, raised, lowered and enclosed ones, fractions, Roman numerals, joined letters.
+# What is put behind an id, or between ids, also in other scripts.
+_BEHIND = ".,;:!?/|~_\\\\\u00b7\u0964\u060c\u061b\u061f\u06d4\u2022\u3001\u3002-"
+# Signs that stand for others, of which NFC makes no others: letters and signs of full and half
+# width, letters and digits of mathematics, raised, lowered, enclosed and squared ones, fractions,
+# Roman numerals, joined letters. Digits, dashes, points and signs around ids are compared.
 _COMPATIBLE = (
-    "\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7cb\u00b2\u00b3\u00b9\u2070-\u209c\u20dd-\u20e4"
-    "\u00bc-\u00be\u2150-\u2188\u2460-\u24ff\u2776-\u2793\ufb00-\ufb06"
+    "\uff01\uff04-\uff06\uff0a\uff0b\uff0f\uff1a-\uff3a\uff3c\uff3e-\uffee"
+    "\u00aa\u00b2\u00b3\u00b9\u00ba\u00bc-\u00be\u0132\u0133\u013f\u0140\u0149\u017f\u01c4-\u01cc"
+    "\u01f1-\u01f3\u02b0-\u02b8\u02e0-\u02e4\u10fc\u1d2c-\u1d6a\u1d78\u1d9b-\u1dbf\u1e9a\u2026"
+    "\u2070-\u209c\u20a8\u20dd-\u20e4\u2100-\u2115\u2117-\u214f\u2150-\u2189\u2460-\u24ff"
+    "\u2776-\u2793\u2c7c\u2c7d\u2d6f\u3192-\u319f\u3244-\u327e\u3280-\u33ff\ua69c\ua69d\ua770"
+    "\ua7f2-\ua7f4\ua7f8\ua7f9\uab5c-\uab5f\uab69\ufb00-\ufb06\ufb20-\ufb29"
+    "\U00010781-\U000107ba\U0001d400-\U0001d7cb\U0001ee00-\U0001eebb\U0001f100-\U0001f190"
+    "\U0001f200-\U0001f251"
 )
 PLAIN_ID = (
     "^(?:0|[1-9][0-9]*|[0-9]+(?:[-/_][0-9]+)+"

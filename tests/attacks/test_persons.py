@@ -85,6 +85,13 @@ WAYS = [
     # Signs that stand for others, whichever else there are.
     *((("A7", sign), WHO_IS_WHO) for sign in ("\uff21\uff17", "\uff217", "\U0001d4007", "A\u00b2")),
     *((("fi7", sign), WHO_IS_WHO) for sign in ("\ufb017", "\u2466", "7\u20e3", "\u2163", "\u00bd")),
+    *((("a7", sign), WHO_IS_WHO) for sign in ("\u00aa7", "\u02b07", "\u1d437", "\U0001f1307")),
+    *((("A7/1", sign), WHO_IS_WHO) for sign in ("A7\uff0f1", "A7\uff3f1", "A7\uff061", "\uff767")),
+    *((("kg7", sign), WHO_IS_WHO) for sign in ("\u338f7", "\u21217", "\u01c67", "\u017f7")),
+    *((("A7", f"A7{sign}"), WHO_IS_WHO) for sign in "\u2026\u3002\uff61\u060c\u0964\u00b7\u2022"),
+    # Letters that nobody writes in another way.
+    (("\u0e04\u0e331", "\u0e04\u0e332"), 2),
+    (("\u3131-1", "\u3131-2"), 2),
     # A word in front of a number is part of the id.
     (("7", "No. 7"), 2),
     (("12-34", "12\u204334"), WHO_IS_WHO),
