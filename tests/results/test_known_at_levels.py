@@ -264,3 +264,25 @@ def test_totals_at_levels_that_noise_does_not_explain_are_named(at_levels):
     assert far_from_measured(at_levels, right) == ""
     wrong = with_known_totals(at_levels, {"age@adult": summed(("age@adult",), at_levels) + 500})
     assert "standard errors apart" in far_from_measured(at_levels, wrong)
+
+
+def test_whole_tables_meet_totals_by_a_level_of_which_a_group_is_a_single_value(tmp_path):
+    """Where such a branch ends, cells of the tree stand for no group."""
+    age = {"name": "age", "constraints": {"minimum": 0, "maximum": 9}}
+    age["levels"] = {"three": 3, "band": "0-8, 9+"}
+    domain = rp.Domain.from_schema(
+        {"fields": [age, {"name": "sex", "constraints": {"enum": ["F", "M"]}}]}
+    )
+    names = ("sex", "age@three")
+    workload = rp.Workload.of(domain, [("age", "sex"), names, ("sex", "age@band")])
+    totals = {names: np.array([[30, 51, 72, 38], [33, 54, 75, 39]], float)}
+    made = rp.postprocess(
+        released(tmp_path, workload),
+        tmp_path / "made",
+        method="nonnegative",
+        rounded=True,
+        known_totals=totals,
+    )
+    assert made.table(*names)["value"].tolist() == totals[names].ravel().tolist()
+    by_age = made.table("age", "sex")["value"].to_numpy().reshape(10, 2)
+    assert np.add.reduceat(by_age, [0, 3, 6, 9]).T.tolist() == totals[names].tolist()

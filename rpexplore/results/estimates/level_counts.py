@@ -166,7 +166,8 @@ def _kept_sums(estimates: Estimates, given: Sequence[KnownTable], cells: AreaCel
         )
     counts = table.summed(several)
     places = np.arange(prod(cells.shape(0)))
-    values = cells.values_of(0, places, several)
+    # Where a branch of an uneven tree ends, cells stand for no group; no record is in these.
+    values = [np.maximum(each, 0) for each in cells.values_of(0, places, several)]
     shape = [int(domain.sizes[index]) for index in several]
     sum_of_cells = np.ravel_multi_index(values, shape) if several else np.zeros_like(places)
     sums = counts.ravel()
