@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from rpexplore.domain.domain import AttributeIndices, subsets
-from rpexplore.estimation.table_map import TableMap
+from rpexplore.estimation.table_map import ContributionArrays, TableMap
 
 # Without strategies, a table's own contribution is the table less its means over any of its axes,
 # with signs: Σ_{C⊆T} (−1)^|T∖C| (mean over T∖C, spread). So tables exchange nothing but totals over
@@ -80,6 +80,38 @@ class CellCoupling:
         result = self._own * values
         self._add_spread(self._of_parts @ parts, result)
         return result
+
+    def pulled_back(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """K Mᵀ values: the contributions of the maximal tables, and those of all other sets."""
+        parts = self._of_parts.T @ self._faces(values)
+        shared = np.bincount(self._shared_cells, parts * self._mean, len(self._shared))
+        own = values.copy()
+        self._add_spread(self._of_parts @ (parts * self._means), own)
+        return own, self._of_within @ (self._means_within * (self._of_within.T @ shared))
+
+    def tables(self, own: np.ndarray, shared: np.ndarray) -> np.ndarray:
+        """M c, of contributions in two arrays as `pulled_back` returns them."""
+        cells = own.copy()
+        self._add_spread(self._of_parts @ (shared[self._shared_cells] * self._mean), cells)
+        return cells
+
+    def for_contributions(
+        self, values: Mapping[AttributeIndices, float]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A number for each set, once for each cell of its contribution, in two arrays as above."""
+        own, shared = (
+            self._for_cells(parts, [values[source] for source, _ in parts])
+            for parts in (self._whole, self._not_maximal)
+        )
+        return own, shared
+
+    def contributions(self, arrays: ContributionArrays) -> tuple[np.ndarray, np.ndarray]:
+        """Contributions of the family, in two arrays as above."""
+        own, shared = (
+            np.concatenate([arrays[source].ravel() for source, _ in parts])
+            for parts in (self._whole, self._not_maximal)
+        )
+        return own, shared
 
     def _faces(self, values: np.ndarray) -> np.ndarray:
         """The totals of each maximal table over each of its axes."""

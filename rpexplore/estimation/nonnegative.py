@@ -292,6 +292,16 @@ class _Search:
 
     def solution(self, goal: float) -> Nonnegative | None:
         """The result, if its gap is not above the goal."""
+        is_limited = bool(self._fixed) or self._has_totals
+        if self._all_cells is not None and len(self._map.tables) > 1 and not is_limited:
+            lower, evenly = self._lower, self._evenly
+            distance = self._bounds_by_coupling()
+            is_near = self._lower >= (1 - goal) * distance
+            if not is_near and distance > _ROUNDING * self._length:
+                self.gap = min(self.gap, 1 - self._lower / distance)
+                self._adapt_penalty(lower, distance)
+                return None
+            self._lower, self._evenly = lower, evenly  # found again, with the contributions
 
         def multipliers(table: AttributeIndices) -> np.ndarray:
             wanted, cells = _sides(self._cells[table], self._fixed.get(table))
@@ -311,14 +321,18 @@ class _Search:
         del pull, near
         feasible = self._feasible()
         result = self._result(feasible)
-        if result.gap <= goal and not self._fixed and not self._has_totals:
+        if result.gap <= goal and not is_limited:
             # The same again, with no cell below 0 by rounding either.
             result = self._result(without_rounding(self._map, feasible, self._given[()]))
         self.gap = min(self.gap, result.gap)
         if result.gap <= goal:
             return result
-        left = result.distance - self._distance_before - self._lower
-        is_settled = self._lower - lower < _SETTLED * left
+        self._adapt_penalty(lower, result.distance - self._distance_before)
+        return None
+
+    def _adapt_penalty(self, lower: float, distance: float) -> None:
+        """After a check that raised the lower bound from this one; distance: the upper bound."""
+        is_settled = self._lower - lower < _SETTLED * (distance - self._lower)
         if self.rounds == _ROUNDS_BETWEEN_CHECKS:
             balanced = self._balanced_penalty()
             if balanced > _UNBALANCED * self._weight:
@@ -326,7 +340,48 @@ class _Search:
         elif is_settled and lower > 0 and not self._is_raised:
             self._is_raised = True
             self._raise_penalty(_PENALTY_FACTOR)
-        return None
+
+    def _bounds_by_coupling(self) -> float:
+        """The upper bound of `solution`; the lower one is raised.
+
+        The same as there, and as in `_raised`, for all contributions at once, in two arrays: of
+        many small tables one by one, a check would take many times as long as the rounds before.
+        """
+        assert self._coupling is not None
+        assert self._all_cells is not None
+        coupling, n_cells = self._coupling, [*map(self._map.cells, self._map.tables)]
+        penalty = np.repeat([self._penalty[table] for table in self._map.tables], n_cells)
+        sizes = {subset: float(self._map.cells(subset)) for subset in self._map.family}
+        of_table, of_shared = coupling.for_contributions(sizes)
+        given, given_shared = coupling.contributions(self._given)
+        wanted, cells = _sides(self._all_cells, None)
+
+        pull, shared_pull = coupling.pulled_back(penalty * (wanted - cells))
+        change, shared_change = pull / 2, shared_pull / 2
+        shared_change[0] = 0.0  # the total, the first of all sets, stays
+        twice = pull @ (2 * given + change) + shared_pull @ (2 * given_shared + shared_change)
+        self._lower = max(self._lower, -float(twice) / 2)
+
+        near, near_shared = coupling.pulled_back(penalty * wanted)
+        curvature, shared_curvature = coupling.for_contributions(self._curvature)
+        near = (2 * given + near) / (2 + curvature)
+        near_shared = (2 * given_shared + near_shared) / (2 + shared_curvature)
+        near_shared[0] = given_shared[0]
+        cells = coupling.tables(near, near_shared)
+        total = max(float(np.max(-cells * of_table)), 0.0)
+        best, evenly_before = np.inf, self._evenly
+        for evenly in (evenly_before / 3, evenly_before, min(3 * evenly_before, 1.0)):
+            lacking = np.maximum(-cells - evenly * total / of_table, 0)
+            raised, raised_shared = coupling.pulled_back(of_table * lacking)
+            raised = near + raised / of_table
+            raised_shared = near_shared + raised_shared / of_shared
+            raised_shared[0] += evenly * total
+            scale = given_shared[0] / raised_shared[0]
+            raised, raised_shared = scale * raised - given, scale * raised_shared - given_shared
+            distance = float(raised @ raised + raised_shared @ raised_shared)
+            if distance < best:
+                best, self._evenly = distance, max(evenly, _FIRST_EVENLY / 100)
+        return best
 
     def solution_by_sets(self, goal: float) -> Nonnegative | None:
         """The result of the cells above 0 of one table that is nearly all 0; None without one.

@@ -287,6 +287,24 @@ def test_the_conditions_of_an_optimum_hold():
     assert rest <= 1e-4 * np.linalg.norm(np.concatenate(moved))
 
 
+@pytest.mark.parametrize("tables", [PAIRS, [(0, 1, 2), (1, 2, 3), (0, 3)], [(0,), (1, 3)]])
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_of_all_contributions_together_are_those_of_one_after_the_other(tables, seed):
+    sizes = np.array([3, 4, 2, 5])
+    contributions = {**drawn(tables, sizes, {}, seed, noise=30.0), (): np.array(50.0)}
+    search = nonnegative_module._Search(TableMap(contributions, sizes, {}), contributions, None, ())
+    assert search.trivial_solution() is None
+    search.begin()
+    for _ in range(3):
+        search.step()
+    upper, lower = search._bounds_by_coupling(), search._lower
+    search._all_cells, search._lower = None, 0.0  # one after the other, from here on
+    search._evenly = nonnegative_module._FIRST_EVENLY
+    assert search._distance(search._feasible()) == pytest.approx(upper, rel=1e-9)
+    search.solution(1e-9)
+    assert search._lower == pytest.approx(lower, rel=1e-9)
+
+
 def test_extrapolation_changes_the_rounds_and_not_the_result(monkeypatch):
     """Of mostly empty cells, for which rounds alone take long."""
     rng = np.random.default_rng(0)
