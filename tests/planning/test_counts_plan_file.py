@@ -125,7 +125,7 @@ def test_what_is_no_plan_is_refused(text, refusal):
 
 
 def test_noise_that_cannot_be_drawn_is_refused(plan):
-    content = flat(json.loads(plan.text)) | {"gamma_squared": str(2**92)}
+    content = flat(json.loads(plan.text)) | {"gamma_squared": str(2**104)}
     with pytest.raises(PlanError, match="too large for 64-bit integers"):
         QueryPlan.parse(laid_out(content))
 

@@ -160,11 +160,11 @@ def test_what_would_stop_a_round_is_refused_before_the_first():
     tables = rp.Workload.of(of_two, [("a", "b", "c"), ("d", "e")])
     plan = adaptive_plan(tables, budget=rp.Budget(rho=1), expected_records=100)
     for numerator, is_refused in ((24, True), (41, False)):
-        step = replace(plan.rounds[0], measurement_rho=Fraction(numerator, 2**93))
+        step = replace(plan.rounds[0], measurement_rho=Fraction(numerator, 2**105))
         with nullcontext() if not is_refused else pytest.raises(ReleaseError, match=r"d × e"):
             adaptive_rounds.check_measurable(replace(plan, rounds=(step,)))
     first_plan = plan_tables(
-        rp.Workload.of(of_two, PLAIN), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1e-23")
+        rp.Workload.of(of_two, PLAIN), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1e-27")
     )
     with pytest.raises(ReleaseError, match="noise that the budget needs on the number of records"):
         adaptive_rounds.check_measurable(replace(plan, first=first_plan))
