@@ -85,7 +85,8 @@ def opened(request, visitor, server) -> Page:
     heading = visitor.get_by_role("heading", level=1, name=PAGES[request.param], exact=True)
     expect(heading).to_have_count(1)
     drawn(visitor)
-    expect(heading).to_be_visible()
+    expect(heading).to_have_count(1)
+    expect(heading.first).to_be_visible()
     return visitor
 
 

@@ -44,7 +44,7 @@ def released(tmp_path_factory) -> TableRelease:
         rp.Workload.all_up_to(DOMAIN, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10")
     )
     return release(
-        plan, pd.DataFrame(rows), folder / "out", name="workbook", ledger=folder / "ledger"
+        plan, pd.DataFrame(rows), folder / "out", name=str(folder), ledger=folder / "ledger"
     ).part("tables")
 
 
