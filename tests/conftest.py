@@ -48,9 +48,18 @@ os.sync = lambda: None
 # What an earlier version found, and kept in the user's folder, is no proof of this one.
 os.environ["RPEXPLORE_NO_CACHE"] = "1"
 
-# No test knows the ledgers that the user has used; fixtures that several tests share have one home.
+# No test knows the ledgers that the user has used; fixtures of the whole run share one home.
 HOMES = tempfile.TemporaryDirectory(prefix="rpexplore-homes-")
 os.environ["RPEXPLORE_HOME"] = f"{HOMES.name}/shared"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_home_of_module() -> Iterator[None]:
+    """Nor do fixtures of a module know those of another, or of their own first making: a process
+    that is handed a module in two pieces makes them twice, with names that have accounts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RPEXPLORE_HOME", f"{HOMES.name}/{uuid.uuid4().hex}")
+        yield
 
 
 @pytest.fixture(autouse=True)
