@@ -58,10 +58,10 @@ class Measure:
         """The number to type for a value, of four digits, rounded up."""
         return float(rounded(value, 4, "up").replace(",", ""))
 
-    def label(self, record_noun: str, remark: str = "") -> str:
+    def label(self, record_noun: str, remark: str = "", of: str = " of a cell") -> str:
         """Of an axis: "standard error of a cell (people, log scale)"."""
         remarks = ", ".join(filter(None, [self.unit(record_noun), remark]))
-        return f"{self.noun} of a cell ({remarks})"
+        return f"{self.noun}{of} ({remarks})"
 
 
 STANDARD_ERROR = Measure(

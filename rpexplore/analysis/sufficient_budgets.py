@@ -76,9 +76,10 @@ class SufficientBudget:
     def compared(self) -> str:
         """ "3.5 times the current ρ", "the current budget", "25 % of the current ρ"."""
         if self.times >= 0.995:
-            times = rounded(self.times, 3)
-            return "the current budget" if times == "1" else f"{times} times the current ρ"
-        return f"{rounded(100 * self.times, 3)} % of the current ρ"
+            if rounded(self.times, 3) == "1":
+                return "the current budget"
+            return f"{rounded(self.times, 3, 'up')} times the current ρ"
+        return f"{rounded(100 * self.times, 3, 'up')} % of the current ρ"
 
 
 def needed_rho(optimum: Optimum, budget: Budget) -> np.ndarray:

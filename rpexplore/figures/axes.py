@@ -180,10 +180,14 @@ def log_axis(
 
 
 def error_axis(
-    low: float, high: float, record_noun: str, measure: Measure = STANDARD_ERROR
+    low: float,
+    high: float,
+    record_noun: str,
+    measure: Measure = STANDARD_ERROR,
+    of: str = " of a cell",
 ) -> dict:
     """Settings of a Plotly log axis of standard errors, or of another measure."""
-    title = measure.label(plotly_text(record_noun), "log scale")
+    title = measure.label(plotly_text(record_noun), "log scale", of)
     return log_axis(low, high, title, measure)
 
 

@@ -76,7 +76,7 @@ def errors_by_budget(
         now = rows.loc[(rows["rho"] - present).abs().idxmin()]
         figure.add_trace(axes.point(present, float(now[column]), look.mark()))
         ends.append((float(rows[column].iloc[-1]), shortened(curve), look.colour))
-    figure.update_yaxes(axes.error_axis(low, high, record_noun, measure))
+    figure.update_yaxes(axes.error_axis(low, high, record_noun, measure, of=""))
     limits = min(frame["rho"]), max(frame["rho"])
     for mark in marks:
         look = axes.style(mark.series).mark(is_open=True)
@@ -105,7 +105,7 @@ def errors_chart(
     figure = errors_by_budget(frame, float(budget.rho), delta, record_noun, marks, measure, noise)
     return Chart(
         figure,
-        subject=f"{capitalised(measure.noun)} of a cell against the budget",
+        subject=f"{capitalised(measure.noun)} against the budget",
         sentence=describe_curves(curves, budget, record_noun, measure, noise),
         frame=frame,
         columns={

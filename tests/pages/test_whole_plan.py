@@ -1,8 +1,10 @@
 """Tables and own counts of one scenario: one plan, on every page."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import rpexplore as rp
+from rpexplore.common.text import rounded
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
@@ -27,6 +29,13 @@ def test_pages_show_the_parts_of_one_plan_and_release_runs_all_of_it(app):
 
     session.open("release")
     assert any(whole.full_contents in text for text in session.texts("markdown"))
+
+
+def test_a_share_is_of_what_the_whole_plan_costs(app):
+    scenario = replace(BOTH, budget=rp.Budget(epsilon=1, delta="1e-6"))  # at more than its ρ
+    share = rounded(100 * scenario.plan().shares["counts"], 3)
+    captions = app("queries", scenario).texts("caption")
+    assert any(f"Own counts have {share} % of the budget" in text for text in captions)
 
 
 def test_shares_are_stated_on_the_plan_page(app):

@@ -23,7 +23,12 @@ from pages.components.shared.session import (
     kept,
     show_messages,
 )
-from pages.components.shared.solutions import budget_of_whole, part_budget, query_solution
+from pages.components.shared.solutions import (
+    budget_of_whole,
+    part_budget,
+    query_solution,
+    whole_plan,
+)
 from rpexplore.analysis.budget_units import privacy_as_stated
 from rpexplore.analysis.queries import (
     CountUsefulness,
@@ -39,7 +44,7 @@ from rpexplore.analysis.queries import (
     with_usefulness,
 )
 from rpexplore.analysis.sufficient_budgets import smallest_query_budget
-from rpexplore.common.text import capitalised, describe_share
+from rpexplore.common.text import capitalised, describe_share, rounded
 from rpexplore.figures.queries import (
     FREE_COLUMNS,
     OUTCOME_COLUMNS,
@@ -222,12 +227,11 @@ def baselines(solution: QueryOptimum) -> None:
 
 def smallest_budget(solution: QueryOptimum, planned: QueryPlan) -> None:
     """The budget that is enough for the targets of own counts."""
-    has_others = len(current().kinds) > 1
-    if has_others:
-        share = planned.budget.privacy_cost / current().budget.privacy_cost
+    whole = whole_plan() if len(current().kinds) > 1 else None
+    if whole is not None:
+        share = rounded(100 * whole.shares[planned.kind], 3)
         st.caption(
-            f"Own counts have {100 * float(share):.3g} % of the budget; the rest is for the other "
-            "parts of the plan."
+            f"Own counts have {share} % of the budget; the rest is for the other parts of the plan."
         )
     if not planned.objective.is_homogeneous:
         st.caption("With another objective you see the smallest budget that meets all targets.")
@@ -237,7 +241,7 @@ def smallest_budget(solution: QueryOptimum, planned: QueryPlan) -> None:
         return
     is_own, needed = (
         enough.is_stated_as(planned.budget),
-        "their part" if has_others else "the budget",
+        "their part" if whole else "the budget",
     )
     st.markdown(
         f"{escaped(enough.text)} is the smallest budget that meets all targets."
