@@ -111,6 +111,7 @@ class Limits:
     unpacked_mb    of one file, when it is read
     upload_values  of one file: texts, numbers, lists and keys
     uploads_mb     that a session holds, together
+    message_mb     of what a browser says at once: all that is typed and chosen on a page
     attributes     of a codebook
     categories     of all attributes of a codebook together
     tables         of a scenario
@@ -129,6 +130,7 @@ class Limits:
     unpacked_mb: int = 40
     upload_values: int = 2_000_000
     uploads_mb: int = 50
+    message_mb: int = 4
     attributes: int = 200
     categories: int = 100_000
     tables: int = 200_000

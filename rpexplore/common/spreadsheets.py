@@ -29,6 +29,7 @@ _MOST_COLUMNS = 1000
 _REFERENCE = re.compile(r"([A-Z]+)[0-9]+")
 FIRST_ROWS = 50  # of a sheet, which tell what it holds
 _EMPTY_RUN = 1000  # cells or rows that are repeated more often are the rest of the sheet
+_MOST_REPEATED = 1 << 26  # characters of all cells beyond what is written, as cells share texts
 
 Row = list[str]
 
@@ -83,6 +84,7 @@ class _Parts:
     most_cells: int
     n_cells: int = 0
     n_bytes: int = 0
+    n_characters: int = 0
 
     def parse(
         self,
@@ -123,7 +125,17 @@ class _Parts:
         self.n_cells += max(len(row), 1)  # many empty rows take memory as well
         if self.n_cells > self.most_cells:
             raise self.too_large()
+        self.take_characters(sum(map(len, row)))
         return row
+
+    def take_characters(self, n: int) -> None:
+        """Refuse a small file whose texts become large: a text of many cells is written once."""
+        self.n_characters += n
+        if self.n_characters > self.n_bytes + _MOST_REPEATED:
+            raise self.error(
+                f"{self.name} repeats texts to more than any codebook holds (over "
+                f"{data_size(_MOST_REPEATED)}); leave out sheets that are none."
+            )
 
     def too_large(self) -> RpexploreError:
         return self.error(
@@ -388,7 +400,7 @@ def _rows_of_excel(
     reader = _Texts()
 
     def fill_up_to(number: str) -> None:
-        gap = int(number) - 1 - len(rows) if number.isdecimal() else 0
+        gap = _repeats(number) - 1 - len(rows)
         if 0 < gap <= _EMPTY_RUN:
             rows.extend(parts.counted([]) for _ in range(gap))
 
@@ -429,7 +441,7 @@ def _rows_of_excel(
         fill_up_to("" if number is None else number[1].decode())
         row: Row = []
         for letters, style, kind, value, text in _CELL_OF_TEXT.findall(found[2].decode()):
-            if kind == "s" and value.isdecimal() and _place_of(letters) == len(row):  # nearly all
+            if kind == "s" and _is_short(value) and _place_of(letters) == len(row):  # nearly all
                 place = int(value)
                 row.append(texts[place] if place < len(texts) else "")
             else:
@@ -444,7 +456,8 @@ def _rows_of_excel(
 
 def _excel_text(text: str, kind: str, texts: list[str]) -> str:
     if kind == "s":
-        return texts[int(text)] if text.isdecimal() and int(text) < len(texts) else ""
+        place = int(text) if _is_short(text) else len(texts)
+        return texts[place] if place < len(texts) else ""
     if kind == "b":
         return {"1": "true", "0": "false"}.get(text, "")
     if kind == "e":  # an error, such as #N/A
@@ -485,31 +498,36 @@ def _of_open_document(parts: _Parts) -> dict[str, list[Row]]:
     rows: list[Row] = []
     row: Row = []
     cell: dict[str, str] = {}
-    lines: list[str] = []
+    pieces: list[str] = []  # of the text of a cell, whose paragraphs are lines
+    is_begun = False  # whether that has a paragraph
     depth = 0  # of paragraphs, and of notes, which are no content
     notes = 0
 
     def start(tag: str, given: dict[str, str]) -> None:
-        nonlocal rows, row, cell, lines, depth, notes
+        nonlocal rows, row, cell, pieces, is_begun, depth, notes
         if tag == "table":
             rows = sheets.setdefault(given.get("name", ""), [])
         elif tag == "table-row":
             row, cell = [], {}
             repeats.append(_repeats(given.get("number-rows-repeated", "1")))
         elif tag in ("table-cell", "covered-table-cell"):
-            cell, lines = given, []
+            cell, pieces, is_begun = given, [], False
         elif tag == "annotation":
             notes += 1
         elif tag == "p" and not notes:
             depth += 1
-            lines.append("")
+            if is_begun:
+                pieces.append("\n")
+            is_begun = True
         elif tag == "s" and depth and not notes:
-            lines[-1] += " " * _repeats(given.get("c", "1"))
+            n_blanks = _repeats(given.get("c", "1"))
+            parts.take_characters(n_blanks)
+            pieces.append(" " * n_blanks)
 
     def end(tag: str) -> None:
-        nonlocal depth, notes
+        nonlocal pieces, depth, notes
         if tag in ("table-cell", "covered-table-cell"):
-            text = "\n".join(lines)
+            text, pieces = "".join(pieces), []
             if cell.get("value-type") in ("float", "percentage", "currency"):
                 text = _number_text(cell.get("value", text))
             elif cell.get("value-type") == "boolean":
@@ -532,7 +550,7 @@ def _of_open_document(parts: _Parts) -> dict[str, list[Row]]:
 
     def text(piece: str) -> None:
         if depth and not notes:
-            lines[-1] += piece
+            pieces.append(piece)
 
     repeats: list[int] = []
     parts.parse("content.xml", start, end, text)
@@ -540,7 +558,12 @@ def _of_open_document(parts: _Parts) -> dict[str, list[Row]]:
 
 
 def _repeats(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 10 else 1
+    return int(text) if _is_short(text) else 1
+
+
+def _is_short(text: str) -> bool:
+    """Whether a text is a whole number of a size that a sheet can have; Python reads no longer."""
+    return text.isdecimal() and len(text) < 10
 
 
 def numbered(rows: list[Row]) -> Iterator[tuple[int, Row]]:

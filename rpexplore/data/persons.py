@@ -135,14 +135,22 @@ AS_NUMBER = (
 )
 """The same, for a canonical id: what all that are equal as numbers become, in the digits of any
 script and with any separators, and all that differ by their dashes and blanks alone."""
+# Signs that say nothing by themselves, as a dash that stands for no answer, and beside a word.
+_SIGNS = (
+    f"[$%&+@^{_AROUND}{BLANKS}{_DASHES}\u00a1-\u00a9\u00ab-\u00b1\u00b6-\u00b8\u00bf\u00d7\u00f7"
+    f"\u2010-\u205e\u20a0-\u20cf\u2190-\u23ff\u2500-\u2bff\ufffd{_BEHIND}]*"
+)
 NOBODY_ID = (
-    r"(?i)^[\"'(\[{<]*(?:[.]|#?n/?a(?: n/?a)?|-?nan|-?1[.]#(?:ind|qnan)|nat|nil|none|null"
-    r"|#[^0-9]+[!?]|#div/0!|\\n|[.][a-z_]|missing|undefined|n[.] ?a[.]?"
-    r"|#(?:nv|n/?d|getting_data|#+)|err:[0-9]{3}|-?nan[(]ind[)]|[+-]?inf(?:inity)?"
-    r"|-?1[.]#(?:inf|ind|qnan|snan)0*)?[\"')\]}>]*$"
+    f"(?i)^{_SIGNS}"
+    r"(?:#?n/?a(?: n/?a)?|-?nan|-?1[.]#(?:ind|qnan)|nat|nil|none|null"
+    r"|#[^0-9]+[!?]|#[^0-9]+/0!|\\n|[.][a-z_]|missing|undefined|n[.] ?a[.]?"
+    r"|#(?:nv|n/?d|i/t|yok|brak|getting_data|Н/Д)|err:[0-9]{3}|-?nan[(]ind[)]"
+    r"|[+-]?inf(?:inity)?|-?1[.]#(?:inf|ind|qnan|snan)0*|[(](?:blank|empty)[)]"
+    r"|na_(?:character|integer|real)_|__hive_default_partition__)?"
+    f"{_SIGNS}$"
 )
 """Canonical ids by which programs write what is missing: also errors of spreadsheets, as they are
-called in other languages, and the letters of Stata and SAS."""
+called in other languages, the letters of Stata and SAS, and signs without a letter or a digit."""
 UNCLEAR_ID = (
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]"
     "|^[+-]?(?:[0-9]+[.,][0-9]*[dDeE][+-]?|[.,][0-9]+[dDeE][+-]?|[0-9]+(?:[eE][+-]|[dD][+]))[0-9]+$"

@@ -34,7 +34,7 @@ from rpexplore.serving.streamlit_parts import Upload, is_for_everybody
 
 READY = "/ready"
 _HEALTH = "/_stcore/health"  # tells that the server is up, and nothing else
-_POLICY_VIOLATION = 1008  # why a websocket is closed
+_POLICY_VIOLATION, _TOO_BIG = 1008, 1009  # why a websocket is closed
 _READING = ("GET", "HEAD")
 _YEAR = 365 * 24 * 3600
 # Of Streamlit's paths: those that are not served to anybody, and those of no page.
@@ -286,7 +286,10 @@ class PublicGuard:
 
 
 class _Connection:
-    """A websocket as long as the login of its account holds; then it is closed."""
+    """A websocket as long as the login of its account holds; then it is closed.
+
+    So it is by a message that is too large: of small values, Streamlit makes it 13 times as large.
+    """
 
     def __init__(self, account: Account, receive: Receive, send: Send) -> None:
         self._account = account
@@ -294,11 +297,17 @@ class _Connection:
         self._is_closed = False
 
     async def receive(self) -> Message:
-        message = await self._receive()
-        while is_for_everybody(message.get("bytes") or b""):
+        while True:
             message = await self._receive()
+            content = message.get("bytes") or b""
+            size = len(content) or len(message.get("text") or "")
+            if size > server_settings().limits.message_mb * 10**6:
+                log_event("refused by a limit", limit="message_mb")
+                return await self._closed(_TOO_BIG)
+            if not is_for_everybody(content):
+                break
         if message["type"] == "websocket.receive" and not await self._holds():
-            return {"type": "websocket.disconnect", "code": _POLICY_VIOLATION}
+            return await self._closed(_POLICY_VIOLATION)
         return message
 
     async def send(self, message: Message) -> None:
@@ -307,10 +316,16 @@ class _Connection:
 
     async def _holds(self) -> bool:
         if not self._is_closed and not self._account.holds:
-            self._is_closed = True
             log_event("login ended")
-            await self._send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+            await self._closed(_POLICY_VIOLATION)
         return not self._is_closed
+
+    async def _closed(self, code: int) -> Message:
+        """Close the websocket, once; what the app is told."""
+        if not self._is_closed:
+            self._is_closed = True
+            await self._send({"type": "websocket.close", "code": code})
+        return {"type": "websocket.disconnect", "code": code}
 
 
 def _is_page(path: str) -> bool:

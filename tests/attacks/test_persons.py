@@ -194,6 +194,31 @@ WAYS = [
     (("#7", "#7 "), 1),
     (("(1)(2)", "(1)(3)"), 2),
     *((("a", nobody), WHOSE) for nobody in ('""', "'NULL'", "(NA)", "[]", '"#NV"')),
+    # Signs that stand for no answer, alone and around a word for that.
+    *(
+        (("a", nobody), WHOSE)
+        for nobody in (
+            "-",
+            "?",
+            "--",
+            "*",
+            "%",
+            "\u2013",
+            "\u2205",
+            "\ufffd",
+            "*NULL*",
+            "-NA-",
+            "NULL;",
+        )
+    ),
+    *(
+        (("a", nobody), WHOSE)
+        for nobody in ("(blank)", "NA_character_", "__HIVE_DEFAULT_PARTITION__", "#\u041d/\u0414")
+    ),
+    (("-a", "\u3007"), 2),
+    (("NA-1", "NA-2"), 2),
+    (("NAN A", "nan b"), 2),
+    (("blank", "empty"), 2),
 ]
 
 

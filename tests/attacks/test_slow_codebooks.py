@@ -3,16 +3,19 @@
 A planning server reads one upload at a time, so that whoever has a slow one makes all others wait.
 """
 
+import io
 import json
 import time
+import zipfile
 
 import pytest
 
 from rpexplore import AreaTree, Attribute, Categories, Domain
+from rpexplore.common.spreadsheets import sheets_of
 from rpexplore.data.files.columns import CodebookFile, recognise
 from rpexplore.domain.area_file import tree_of_file
 from rpexplore.domain.values import values_by_name
-from rpexplore.errors import RpexploreError
+from rpexplore.errors import DomainError, RpexploreError
 from rpexplore.workload.query_definitions import stated_from_lines, with_conditions
 from rpexplore.workload.rules import rules_from_text
 from rpexplore.workload.targets import Target
@@ -128,3 +131,59 @@ def test_recodes_of_areas_that_stand_for_very_many_codes_are_refused():
     for recode in ({"1..99999999999": "a"}, {f"1..{n}": "a" for n in range(90_000, 90_100)}):
         with pytest.raises(RpexploreError, match="stand for more than 200,000 codes"):
             tree.with_recodes({"town": recode})
+
+
+def spreadsheet(**parts: str) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return content.getvalue()
+
+
+def open_document(row: str) -> bytes:
+    sheet = f"<table name='one'><table-row>{row}</table-row></table>"
+    return spreadsheet(**{"content.xml": sheet})
+
+
+def workbook(rows: str, text: str = "x") -> bytes:
+    return spreadsheet(
+        **{
+            "xl/_rels/workbook.xml.rels": "<r><Relationship Id='r' Target='worksheets/s.xml'/></r>",
+            "xl/workbook.xml": "<workbook><sheets><sheet name='one' id='r'/></sheets></workbook>",
+            "xl/sharedStrings.xml": f"<sst><si><t>{text}</t></si></sst>",
+            "xl/worksheets/s.xml": f"<worksheet><sheetData>{rows}</sheetData></worksheet>",
+        }
+    )
+
+
+SHARING = "<row><c r='A1' t='s'><v>0</v></c></row>" * 20_000
+REPEATING = {
+    "blanks": open_document("<table-cell><p>a<s c='99999999'/></p></table-cell>"),
+    "repeated cells": open_document(
+        f"<table-cell number-columns-repeated='1000'><p>{'a' * 100_000}</p></table-cell>"
+    ),
+    "shared texts": workbook(SHARING, "a" * 10_000),
+}
+
+
+@pytest.mark.parametrize("name", REPEATING)
+def test_spreadsheets_whose_texts_become_large_are_refused(name):
+    """736 bytes with two runs of blanks took 3.9 GB."""
+    with pytest.raises(DomainError, match="repeats texts to more than any codebook holds"):
+        sheets_of(REPEATING[name], "sheets", DomainError)
+
+
+def test_cells_in_cells_are_read_in_time():
+    """The text so far was put together anew at each of their ends."""
+    n, cell = 10_000, "<table-cell>"
+    text = "a" * 2_000_000
+    within = f"{cell * n}<p>{text}</p><p>b</p>{cell.replace('<', '</') * n}"
+    ((row,),) = sheets_of(open_document(within), "sheets", DomainError).values()
+    assert row == [f"{text}\nb"]
+
+
+def test_numbers_of_rows_and_texts_that_no_sheet_has_are_passed_over():
+    digits = "9" * 5_000  # which Python does not read as a number
+    rows = f"<row r='{digits}'><c r='A1' t='s'><v>{digits}</v></c><c r='B1'><v>7</v></c></row>"
+    assert sheets_of(workbook(rows), "sheets", DomainError) == {"one": [["", "7"]]}

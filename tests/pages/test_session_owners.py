@@ -82,6 +82,23 @@ def test_uploads_of_a_session_have_a_limit_together(shared):
     assert limits == ["uploads_mb"] * 2
 
 
+def test_a_browser_says_no_more_at_once_than_a_page_holds(shared):
+    """One message of 21 MB, all small values, took 280 MB."""
+    ada = Browser(shared.port)
+    with ada.connected() as connection:
+        run(connection)
+        asked = BackMsg()
+        asked.rerun_script.query_string = "x" * 4_000_000
+        connection.send(asked.SerializeToString())
+        with suppress(ConnectionClosed):
+            while True:
+                connection.recv(PATIENCE)
+        assert connection.close_code == 1009
+    with ada.connected() as again:
+        run(again)  # others, and the same browser, are served
+    assert "message_mb" in [line["limit"] for line in shared.events if "limit" in line]
+
+
 @pytest.mark.nightly
 def test_no_browser_clears_what_others_keep(shared):
     ada, ben = Browser(shared.port), Browser(shared.port)
