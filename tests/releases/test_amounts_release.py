@@ -1,7 +1,6 @@
 """Releases of amounts: exact integers, sums in their unit, and means with honest intervals."""
 
 from fractions import Fraction
-from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.data.amounts import Ranges
 from rpexplore.data.frames import FrameSource
 from rpexplore.data.source import Counts
 from rpexplore.planning.mechanism.variances import CellVariances
@@ -140,7 +140,7 @@ def test_the_noise_of_amounts_is_that_of_the_range(monkeypatch):
 
     monkeypatch.setattr(SAMPLER, noted)
     plan = planned(("income",)).part("tables")
-    counts = Counts({(1,): np.array([3000, 2000, 1000])}, 6, ranges={1: 1000})
+    counts = Counts({(1,): np.array([3000, 2000, 1000])}, 6, ranges=Ranges({1: 1000}))
     for residual in range(len(plan.closure)):
         measure_residual(plan, residual, counts)
     strategy = plan.closure.strategies[1]
@@ -157,10 +157,9 @@ def test_no_amount_costs_more_privacy_than_is_booked(income):
     tables = [plan.closure.attributes(residual) for residual in range(len(plan.closure))]
     counts = record.count(plan.domain, tables)
     cost = Fraction(0)
-    for residual, attributes in enumerate(tables):
+    for residual in range(len(plan.closure)):
         moved = exact_residual(plan, residual, counts)
-        scales = plan.closure.integer_scales
-        scale = prod(scales[index] for index in attributes)
+        scale = plan.closure.integer_scale(residual)
         squares = sum(int(number) ** 2 for number in moved.ravel())
         cost += Fraction(squares, scale**2) / plan.sigma_squared.fraction(residual)
     assert 0 < cost <= plan.exact_privacy_cost
@@ -186,7 +185,7 @@ def test_counts_that_do_not_know_of_amounts_are_refused():
     counts = Counts({(1,): np.array([3, 2, 1])}, 6)
     with pytest.raises(rp.errors.ReleaseError, match="does not count the amounts of 'income'"):
         steps.check_countable(counts)
-    steps.check_countable(Counts(counts.tables, 6, ranges={1: 1000}))
+    steps.check_countable(Counts(counts.tables, 6, ranges=Ranges({1: 1000})))
 
 
 def test_intervals_of_means_hold_the_truth_95_times_of_100():
@@ -200,7 +199,7 @@ def test_intervals_of_means_hold_the_truth_95_times_of_100():
         budget=rp.Budget(rho="0.02"),
     )
     counts = np.array([[300, 500, 20], [80, 40, 9], [35, 20, 0]])
-    truth = Counts({(0, 1): counts * 1000}, int(counts.sum()), ranges={1: 1000})
+    truth = Counts({(0, 1): counts * 1000}, int(counts.sum()), ranges=Ranges({1: 1000}))
     table = plan.workload.position(("region", "income"))
 
     def released():
