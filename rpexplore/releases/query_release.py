@@ -104,6 +104,12 @@ class OwnCounts(PartReader):
             "error than theirs suggest; make the sum a count of its own."
         )
 
+    def clamping_of(self, attributes: Collection[str]) -> str:
+        if OWN_COUNT not in attributes:
+            return ""
+        amounts = (one.values for one in self.queries.domain)
+        return sentences_of(values for values in amounts if isinstance(values, Amounts))
+
     @property
     def answers(self) -> pd.DataFrame:
         """One row a query: name, answer, standard_error, margin_95, target, met, perhaps note."""

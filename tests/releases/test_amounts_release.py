@@ -1,9 +1,11 @@
 """Releases of amounts: exact integers, sums in their unit, and means with honest intervals."""
 
 from fractions import Fraction
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 
@@ -23,6 +25,8 @@ from rpexplore.releases.measurement import (
 )
 from rpexplore.releases.measurement_file import MeasuredFile
 from rpexplore.releases.table_release import TableSteps
+from rpexplore.results.workbook import workbook_bytes
+from rpexplore.workload.query_definitions import stated_from_text
 from tests.statistical.linear_release import LinearRelease
 
 SAMPLER = "rpexplore.releases.measurement.discrete_gaussian"
@@ -116,6 +120,25 @@ def test_means_that_cannot_be_told_are_refused(tmp_path, monkeypatch):
         released.answer(where={"income": "mean", "rent": "mean"})
     with pytest.raises(rp.errors.WorkloadError, match="'rent' is one of amounts, and no table"):
         rp.Questions(released).answer("rent=mean region=1")
+
+
+def texts_of_sheets(content: bytes | Path) -> str:
+    book = openpyxl.load_workbook(BytesIO(content) if isinstance(content, bytes) else content)
+    return " ".join(str(cell.value) for sheet in book for row in sheet.iter_rows() for cell in row)
+
+
+@pytest.mark.parametrize("parts", ["tables", "counts"])
+def test_files_for_readers_say_how_amounts_are_clamped(parts, tmp_path):
+    plan = planned(("region", "income"), rho=100)
+    if parts == "counts":
+        counts = stated_from_text(DOMAIN, "earned: sum(income) where region = 1 ± 60").queries
+        plan = rp.plan(counts, budget=rp.Budget(rho=100))
+    rp.release(plan, RECORDS, tmp_path / "out", name="made up", ledger=tmp_path / "ledger")
+    clamped = "Amounts below -0.5 EUR count as -0.5, those above 99.5 EUR as 99.5."
+    rp.publish(tmp_path / "out", tmp_path / "for", formats=["crosstabs", "html"])
+    assert clamped in (tmp_path / "for" / "tables.html").read_text()
+    assert clamped in texts_of_sheets(tmp_path / "for" / "crosstabs.xlsx")
+    assert clamped in texts_of_sheets(workbook_bytes(tmp_path / "out"))
 
 
 def test_clamping_is_said_beside_every_sum(tmp_path):
