@@ -4,7 +4,9 @@ A record with the amount y is counted R times: highest − y times at `low`, y �
 `high`, where y is in smallest steps, and R = highest − lowest. One without an amount is counted R
 times in its missing cell. So all counts are whole numbers, and sum to R times the number of
 records. A table that has amounts and weights counts a record in four cells, so many times as the
-products say: R v times in all, for weights of which the range is v.
+products say: R v times in all, for weights of which the range is v, over the unit of products.
+Products are rounded to that unit once for each record, halves up, in whole numbers and before they
+are added up, so that every source has the same sums.
 
 Until it is counted, the code of an amount is that of no cell: `size` + (y − lowest), so that amount
 and missing values travel in one column of codes.
@@ -15,6 +17,7 @@ and missing values travel in one column of codes.
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import reduce
 from math import ceil, floor, prod
 
 import numpy as np
@@ -23,12 +26,35 @@ import pyarrow.compute as pc
 
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import DataError
 
 _MOST_COUNTED = 2**62  # sums of a table's counts, so that all arithmetic on them fits 64 bits
 SPLIT = 2.0**27 + 1
 """Multiplied by a float of 64 bits, it tells its upper 26 digits from the others (Dekker 1971)."""
+
+
+class Ranges(dict[int, int]):
+    """The range in steps of each attribute of amounts, by its index.
+
+    product_units  of amounts and weights, as ascending indices: of how many products of steps one
+                   is counted, where both are (`Amounts.product_unit`); 1 of others
+    """
+
+    def __init__(
+        self,
+        ranges: Mapping[int, int] | None = None,
+        product_units: Mapping[AttributeIndices, int] | None = None,
+    ) -> None:
+        super().__init__(ranges or {})
+        self.product_units = dict(product_units or {})
+
+    def product_unit(self, held: AttributeIndices) -> int:
+        return self.product_units.get(held, 1)
+
+    def times(self, held: AttributeIndices) -> int:
+        """How often a record counts in a table that holds these of the attributes, ascending."""
+        return prod(self[index] for index in held) // self.product_unit(held)
 
 
 def code_size(attribute: Attribute) -> int:
@@ -37,86 +63,100 @@ def code_size(attribute: Attribute) -> int:
     return attribute.size + (values.range_in_steps + 1 if isinstance(values, Amounts) else 0)
 
 
-def amount_ranges(domain: Domain, tables: Iterable[Sequence[int]]) -> dict[int, int]:
-    """The range in steps of each attribute of amounts that tables hold, by its index.
+def amount_ranges(domain: Domain, tables: Iterable[Sequence[int]]) -> Ranges:
+    """The range in steps of each attribute of amounts that tables hold.
 
     Raises `DataError` for a table of two amounts of which none are weights, or of amounts and
     weights whose products are too large for 64 bits.
     """
     indices = {index for table in tables for index in table}
-    ranges = {
-        index: values.range_in_steps
-        for index in sorted(indices)
-        if index < len(domain) and isinstance(values := domain.attributes[index].values, Amounts)
-    }
+    ranges = Ranges(
+        {
+            index: values.range_in_steps
+            for index in sorted(indices)
+            if index < len(domain)
+            and isinstance(values := domain.attributes[index].values, Amounts)
+        }
+    )
     for table in tables if ranges else ():
-        held = [index for index in table if index in ranges]
+        held = amounts_in(table, ranges)
         n_weights = sum(index in domain.weights for index in held)
         if n_weights > 1 or len(held) - n_weights > 1:
             raise DataError(
                 f"A table can hold one attribute of amounts, got {domain.names[held[0]]!r} and "
                 f"{domain.names[held[1]]!r}; make a table for each."
             )
-        _refuse_too_fine(domain, held, prod(ranges[index] for index in held))
+        _refuse_too_fine(domain, held, ranges)
+        if len(held) > 1:
+            ranges.product_units[held] = domain.product_unit(held)
     return ranges
 
 
 def refuse_too_many(
-    domain: Domain, tables: Iterable[Sequence[int]], ranges: Mapping[int, int], n_records: int
+    domain: Domain, tables: Iterable[Sequence[int]], ranges: Ranges, n_records: int
 ) -> None:
     """Raise `DataError` if counts of amounts could be too large for 64 bits.
 
     ranges: of `amount_ranges`
     """
     for held in {amounts_in(table, ranges) for table in tables} if ranges else ():
-        _refuse_too_fine(domain, held, prod(ranges[index] for index in held), n_records)
+        _refuse_too_fine(domain, held, ranges, n_records)
 
 
 def _refuse_too_fine(
-    domain: Domain, held: Sequence[int], steps: int, n_records: int | None = None
+    domain: Domain, held: AttributeIndices, ranges: Ranges, n_records: int | None = None
 ) -> None:
-    """Raise `DataError` if so many steps of amounts, times records, are too many for 64 bits."""
-    if held and steps * (n_records or 1) >= _MOST_COUNTED:
+    """Raise `DataError` if products of steps, or sums over records, are too large for 64 bits."""
+    steps = prod(ranges[index] for index in held)
+    counted = steps if n_records is None else ranges.times(held) * n_records
+    if held and counted >= _MOST_COUNTED:
         names = " and ".join(repr(domain.names[index]) for index in held)
         what = "attribute" if len(held) == 1 else "the attributes"
         many = "" if n_records is None else " over so many records"
         raise DataError(
             f"The limits of {what} {names} are {steps:,} of {'its' if len(held) == 1 else 'their'} "
             f"smallest steps apart, too many for sums{many}; state fewer decimals or narrower "
-            "limits.",
+            f"limits{domain.or_rounder_limits(held)}.",
             private="" if n_records is None else f"There are {n_records:,} records.",
         )
 
 
-def amounts_in(table: Sequence[int], ranges: Mapping[int, int]) -> tuple[int, ...]:
+def amounts_in(table: Sequence[int], ranges: Mapping[int, int]) -> AttributeIndices:
     """The attributes of amounts that a table holds: none, one, or one and weights."""
     return tuple(index for index in table if index in ranges)
 
 
 def counts_of_amounts(
-    sums: Mapping[tuple[int, ...], np.ndarray], ranges: Mapping[int, int]
-) -> dict[tuple[int, ...], np.ndarray]:
+    sums: Mapping[AttributeIndices, np.ndarray], ranges: Ranges
+) -> dict[AttributeIndices, np.ndarray]:
     """How often records count where the amounts of each of `subsets` are `high`, others `low`.
 
     A record with y steps of R counts R − y times where an amount is `low`, and y times where it is
     `high`; products of both, multiplied out, are sums of products of steps.
 
-    sums: the sum over records of the product of steps of each set, of any shape; that of () is
-        their number. Records without an amount have no steps, and are counted where that amount is
-        `low`, which stands for their own cell.
+    sums: the sum over records of what `product_of_steps` has of each set, of any shape; that of ()
+        is their number. Records without an amount have no steps, and are counted where that
+        amount is `low`, which stands for their own cell.
     """
     held = max(sums, key=len)
-    counts: dict[tuple[int, ...], np.ndarray] = {}
+    counts: dict[AttributeIndices, np.ndarray] = {}
     for high in sums:
         total = np.zeros_like(sums[()], dtype=np.int64)
         for one in sums:
             if set(high) <= set(one):
                 sign = -1 if (len(one) - len(high)) % 2 else 1
-                total += (
-                    sign * prod(ranges[index] for index in held if index not in one) * sums[one]
-                )
+                total += sign * (ranges.times(held) // ranges.times(one)) * sums[one]
         counts[high] = total
     return counts
+
+
+def product_of_steps(steps: Sequence[np.ndarray], unit: int) -> np.ndarray:
+    """The product of the steps of amounts, and weights, of each record: int64[n].
+
+    In units of so many products of steps, rounded to the nearest, halves up.
+    """
+    product = reduce(np.multiply, steps)
+    return product if unit == 1 else (product + unit // 2) // unit
 
 
 def split_code(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
-from functools import reduce
 from math import prod
 
 import numpy as np
@@ -12,9 +11,11 @@ import pyarrow as pa
 
 from rpexplore.common.processes import Progress, in_order, no_progress, part_of_progress
 from rpexplore.data.amounts import (
+    Ranges,
     amount_ranges,
     amounts_in,
     counts_of_amounts,
+    product_of_steps,
     refuse_too_many,
     split_code,
 )
@@ -295,7 +296,7 @@ def counts_of(
     sizes: Sequence[int],
     *,
     on_progress: Progress,
-    ranges: Mapping[int, int] | None = None,
+    ranges: Ranges | None = None,
     may_be_sparse: bool = False,
 ) -> Counts:
     """Exact counts from which the marginals on all these sets of attributes follow.
@@ -304,13 +305,14 @@ def counts_of(
     records that have come by then. sizes: of all attributes of the domain. ranges: of `Counts`.
     may_be_sparse: whether very large tables may be `SparseTable`s.
     """
-    tally = _Tally(maximal(tables), sizes, ranges or {}, may_be_sparse=may_be_sparse)
+    ranges = ranges or Ranges()
+    tally = _Tally(maximal(tables), sizes, ranges, may_be_sparse=may_be_sparse)
     start = 0.0
     for gathered, n_records, share in gather(batches):
         tally.add(gathered, n_records, part_of_progress(on_progress, start, share))
         start = share
         on_progress(COUNTING, share)
-    return Counts(tally.tables, tally.n_records, ranges=ranges or {})
+    return Counts(tally.tables, tally.n_records, ranges=ranges)
 
 
 def gather(batches: Iterable[tuple[Codes, int, float]]) -> Iterator[tuple[Codes, int, float]]:
@@ -340,7 +342,7 @@ class _Tally:
         self,
         tables: Sequence[AttributeIndices],
         sizes: Sequence[int],
-        ranges: Mapping[int, int],
+        ranges: Ranges,
         *,
         may_be_sparse: bool,
     ) -> None:
@@ -397,7 +399,7 @@ class _Tally:
         shape = self._shape(block.attribute_indices)
         n_cells = prod(shape)
         held = amounts_in(block.attribute_indices, self._ranges)
-        of_held = products(steps, held)
+        of_held = products(steps, held, self._ranges)
         behind = cells_behind(block.attribute_indices, held, self._sizes)
         if n_cells > _BLOCK_CELLS:
             # Much larger than the cache: counts go in by the order of their cells.
@@ -419,9 +421,8 @@ class _Tally:
             times = np.bincount(flat, minlength=n_cells)
             counts = times if counts is None else np.add(counts, times, out=counts)
             for some, one in of_held.items():
-                largest = prod(self._ranges[index] for index in some)
                 of_piece = one[start : start + len(flat)]
-                sums[some] += _sums_by_cell(flat, of_piece, n_cells, largest)
+                sums[some] += _sums_by_cell(flat, of_piece, n_cells, self._ranges.times(some))
             start += len(flat)
         if counts is None:
             return
@@ -474,11 +475,11 @@ def split_codes(
 
 
 def products(
-    steps: Mapping[int, np.ndarray], held: Sequence[int]
+    steps: Mapping[int, np.ndarray], held: AttributeIndices, ranges: Ranges
 ) -> dict[AttributeIndices, np.ndarray]:
     """The product of the steps of each set of amounts that are held, but for none of them."""
     return {
-        some: reduce(np.multiply, (steps[index] for index in some))
+        some: product_of_steps([steps[index] for index in some], ranges.product_unit(some))
         for some in subsets(held)
         if some
     }
@@ -497,7 +498,7 @@ def cells_behind(
 def counts_with_amounts(
     flat: np.ndarray,
     products: Mapping[AttributeIndices, np.ndarray],
-    ranges: Mapping[int, int],
+    ranges: Ranges,
     behind: Mapping[int, int],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cells, ascending, in which records count, and how often: int64[k] each.

@@ -15,6 +15,7 @@ import numpy as np
 from rpexplore.common.files import FILE_PREFIX, file_identities, machine_names
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import capitalised, plural, text_of_path, with_article
+from rpexplore.data.amounts import Ranges, amounts_in
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.universe import Universe
@@ -133,7 +134,8 @@ class Counts:
     taken      what of attributes was missing or not in the codebook and taken by a category:
                attribute, which of the two, how many, and the label of the category
     ranges     attribute index -> the range in steps of attributes of amounts; the counts of a table
-               that holds one are multiplied by it (`amounts`), and no others are
+               that holds one are multiplied by it, over the unit of products where it holds
+               weights as well (`amounts`), and no others are
 
     Neither repr nor errors show anything of it.
     """
@@ -141,7 +143,7 @@ class Counts:
     tables: Mapping[tuple[int, ...], np.ndarray | SparseTable] = field(repr=False)
     n_records: int = field(repr=False)
     taken: tuple[tuple[str, str, int, str], ...] = field(default=(), repr=False)
-    ranges: Mapping[int, int] = field(default_factory=dict, repr=False)
+    ranges: Ranges = field(default_factory=Ranges, repr=False)
 
     def counts(self, attribute_indices: Sequence[int]) -> np.ndarray:
         """The exact marginal on these ascending attribute indices: int64, one axis an attribute.
@@ -157,8 +159,9 @@ class Counts:
         table = self._smallest_with(wanted)
         left = tuple(axis for axis, index in enumerate(table) if index not in wanted)
         counts = self.tables[table].sum(axis=left, dtype=np.int64)
-        for axis in left:
-            counts //= self.ranges.get(table[axis], 1)  # without a rest
+        held, kept = amounts_in(table, self.ranges), amounts_in(wanted, self.ranges)
+        if held != kept:
+            counts //= self.ranges.times(held) // self.ranges.times(kept)  # without a rest
         return counts
 
     def slice(self, attribute_indices: Sequence[int], rows: range) -> np.ndarray:
@@ -483,7 +486,8 @@ class Source(Protocol):
             on_progress: Told `COUNTING`.
 
         The counts of a table that holds an attribute of amounts are multiplied by its range in
-        steps (`amounts`): they sum, over that attribute, to so many times those without it.
+        steps (`amounts`): they sum, over that attribute, to so many times those without it. Of a
+        table with weights as well, by both ranges over the unit of their products.
 
         All counts are of one state of the records: raises `DataError` if they change meanwhile, as
         for records that cannot be read, a missing column, a value outside the domain, or a person

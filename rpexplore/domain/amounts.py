@@ -1,9 +1,10 @@
 """Amounts: numbers that tables sum, such as incomes or survey weights, between public limits."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import cached_property
+from math import gcd
 from typing import TYPE_CHECKING
 
 from rpexplore.common.text import is_text
@@ -135,6 +136,16 @@ class Amounts(Numbers):
         """What all counts of a table with amounts are multiplied by, to be whole numbers."""
         return self.highest - self.lowest
 
+    def product_unit(self, weights: "Amounts") -> int:
+        """The unit of products with weights, in products of their smallest steps: 1000, for cents
+        times weights of 3 decimals.
+
+        Products are rounded to a smallest step of the amounts, or less where the ranges have no
+        such divisor in common: shares of both, 1/R and 1/V, stay whole numbers of the unit
+        (docs/mathematics-strategies.md §5.6).
+        """
+        return gcd(self.range_in_steps, weights.range_in_steps, 10**weights.decimals)
+
     @property
     def largest_in_steps(self) -> int:
         """The largest size of an amount, in the smallest steps."""
@@ -183,6 +194,20 @@ class Amounts(Numbers):
     def clamping_sentence(self) -> str:
         return f"{self.clamping[0].upper()}{self.clamping[1:]}."
 
+    def rounding_sentence(self, weights: "Amounts") -> str:
+        """What is done to products with weights; "" where they are counted as they are."""
+        if (most := self.most_rounded(weights)) is None:
+            return ""
+        unit = f" {self.unit}" if self.unit else ""
+        return f"Each amount times its weight is rounded, by at most {most.normalize():f}{unit}."
+
+    def most_rounded(self, weights: "Amounts") -> Decimal | None:
+        """By how much products with weights are rounded at most; None where they are not."""
+        unit = self.product_unit(weights)
+        if unit == 1:
+            return None
+        return Decimal(unit).scaleb(-self.decimals - weights.decimals) / 2
+
     def holds(self, text: str) -> bool:
         return number_of(text.strip()) is not None
 
@@ -191,6 +216,20 @@ class Amounts(Numbers):
 
     def _up_to_label(self, last: int) -> str:
         return self._numbers_label(0, last)
+
+
+def sentences_of(amounts: Iterable[Amounts]) -> str:
+    """What is done to amounts that a table or a list has: beyond their limits, and to products."""
+    listed = list(amounts)
+    of_weights = [values for values in listed if values.are_weights]
+    sentences = [values.clamping_sentence for values in listed]
+    sentences += [
+        values.rounding_sentence(weights)
+        for values in listed
+        for weights in of_weights
+        if not values.are_weights
+    ]
+    return " ".join(filter(None, sentences))
 
 
 def _plain(limit: Decimal) -> str:

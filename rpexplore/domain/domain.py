@@ -112,6 +112,32 @@ class Domain:
             if isinstance(values := self.attributes[index].values, Amounts) and values.are_weights
         )
 
+    def product_unit(self, attributes: Collection[int]) -> int:
+        """`Amounts.product_unit` of the amounts and weights among some attributes; 1 without."""
+        units = [1]
+        for index in set(self.amounts).difference(self.weights).intersection(attributes):
+            amounts = self.attributes[index].values
+            assert isinstance(amounts, Amounts)
+            for other in set(self.weights).intersection(attributes):
+                weights = self.attributes[other].values
+                assert isinstance(weights, Amounts)
+                units.append(amounts.product_unit(weights))
+        return math.prod(units)
+
+    def or_rounder_limits(self, attributes: Collection[int]) -> str:
+        """What else makes sums of amounts times weights smaller, as part of a remedy; "" nothing.
+
+        Ranges of other lengths have no such unit of products as their decimals would allow.
+        """
+        amounts = set(self.amounts).intersection(attributes)
+        weights = [self.attributes[index].values for index in amounts.intersection(self.weights)]
+        if len(amounts) < 2 or not weights or not isinstance(weights[0], Amounts):
+            return ""
+        most = 10 ** weights[0].decimals
+        if self.product_unit(attributes) == most:
+            return ""
+        return f", or limits that are multiples of {most:,} smallest steps apart"
+
     def _check_levels(self) -> None:
         """Raise `DomainError` for a level that is not behind the attribute it is of."""
         sizes = {one.name: one.size for one in self.attributes if not one.of}

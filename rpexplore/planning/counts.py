@@ -1,6 +1,7 @@
 """Query plan: how a list of linear queries is released. A frozen value, one JSON file."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -93,6 +94,11 @@ class QueryPlan(CertifiedPlan):
     @property
     def domain(self) -> Domain:
         return self.queries.domain
+
+    @property
+    def products(self) -> Sequence[tuple[int, int]]:
+        amounts, weights = set(self.domain.amounts), set(self.domain.weights)
+        return [(one, other) for one in sorted(amounts - weights) for other in sorted(weights)]
 
     @property
     def attribute_indices(self) -> tuple[int, ...]:

@@ -194,6 +194,11 @@ class PartPlan(ABC):
         """The attributes, all of them, and their values."""
 
     @property
+    def products(self) -> Sequence[tuple[int, int]]:
+        """The amounts and weights that it multiplies, as pairs of attributes of its domain."""
+        return ()
+
+    @property
     @abstractmethod
     def attribute_indices(self) -> tuple[int, ...]:
         """Which attributes the records must have as columns."""
@@ -471,6 +476,10 @@ class WorkloadPlan(PartPlan):
         return self.workload.domain
 
     @property
+    def products(self) -> Sequence[tuple[int, int]]:
+        return self.workload.products
+
+    @property
     def attribute_indices(self) -> tuple[int, ...]:
         workload = self.workload
         return tuple(np.unique(workload.domain.columns[list(workload.used)]).tolist())
@@ -557,8 +566,11 @@ def refuse_fine_steps(closure: Closure, domain: Domain, gamma_squared: np.ndarra
 
 def or_fewer_steps(closure: Closure, domain: Domain, residual: int) -> str:
     """What else can be done where the attributes of a residual have amounts; "" where none has."""
-    has_amounts = set(closure.columns_of(residual)) & set(domain.amounts)
-    return ", or give its amounts fewer decimals or narrower limits" if has_amounts else ""
+    amounts = set(closure.columns_of(residual)) & set(domain.amounts)
+    if not amounts:
+        return ""
+    rounder = domain.or_rounder_limits(amounts)
+    return f", or give its amounts fewer decimals or narrower limits{rounder}"
 
 
 def item_columns(part: str, items: Sequence[str], **columns: Any) -> dict[str, Any]:

@@ -79,6 +79,8 @@ _KEYS = ("format", "format_version", "library_version", "budget", "privacy_cost"
 _MOST_BYTES = 1_000_000_000  # of a plan file
 _FORECAST = "forecast"  # only of plans that keep one
 _UNIVERSE = "universe"  # only of plans that are not of all records
+_PRODUCT_UNITS = "product_units"  # only of plans that round products of amounts and weights
+_NOT_IN_ALL = (_PRODUCT_UNITS, _UNIVERSE, _FORECAST)
 _GET_AGAIN = "Get the plan again from whoever made it, or plan anew."
 # Those of version 1, of which each kind of part had its own.
 _FORMAT_OF_PLANS = re.compile(rb'"format"\s*:\s*"rpexplore-(?:(?:query|area|adaptive)-)?plan"')
@@ -205,6 +207,23 @@ class Plan:
         Raises `WorkloadError` for a text that is none.
         """
         return replace(self, universe=universe_of(text, self.domain) if text else None)
+
+    @cached_property
+    def product_units(self) -> list[dict[str, Any]]:
+        """Which amounts and weights it multiplies, and how many products of steps count as one.
+
+        Those of an `Amounts.product_unit` above 1.
+        """
+        units = {
+            (part.domain.names[one], part.domain.names[other]): unit
+            for part in self.parts
+            for one, other in part.products
+            if (unit := part.domain.product_unit((one, other))) > 1
+        }
+        return [
+            {"amounts": one, "weights": other, "unit": unit}
+            for (one, other), unit in sorted(units.items())
+        ]
 
     @property
     def kind_text(self) -> str:
@@ -447,6 +466,8 @@ class Plan:
             "budget": self.budget.to_json(),
             "privacy_cost": exact_text(self.exact_privacy_cost),
         }
+        if self.product_units:
+            head[_PRODUCT_UNITS] = self.product_units
         if self.universe is not None:
             head[_UNIVERSE] = self.universe.text
         if self.forecast is not None:
@@ -553,9 +574,7 @@ class Plan:
             check_format(content, FORMAT, FORMAT_VERSION, "plan")
         try:
             with refusing(ContradictionError, f"{source} cannot be used"):
-                check_keys(
-                    content, (*_KEYS, *({_FORECAST, _UNIVERSE} & content.keys())), "the plan"
-                )
+                check_keys(content, (*_KEYS, *(set(_NOT_IN_ALL) & content.keys())), "the plan")
                 version = text_of(content, "library_version")
                 parts = []
                 for part in list_of(content, "parts"):
@@ -577,9 +596,15 @@ class Plan:
                 if plan.budget.exact:
                     of_parts = [plan.part(kind) for kind in ("tables", "areas")]
                     refuse_unheld(plan.budget, *(one and one.workload for one in of_parts))
+                stated = content.get(_PRODUCT_UNITS)
+                if stated != plan.product_units and stated is not None:
+                    raise PlanError(
+                        "its product_units must be those of the amounts and weights that it "
+                        "multiplies."
+                    )
                 if positive_exact(content, "privacy_cost") != plan.exact_privacy_cost:
                     raise PlanError("its privacy_cost must be the sum of that of its parts.")
-                return plan, text_of(content, SEAL)
+                seal = text_of(content, SEAL)
         except ContradictionError as error:
             raise ContradictionError(f"{error} {_GET_AGAIN}") from None
         except OSError as problem:
@@ -587,6 +612,12 @@ class Plan:
                 f"{source} needs the file {Path(problem.filename).name} beside it, which cannot be "
                 f"read ({problem.strerror}); put it there from where the plan was made or released."
             ) from None
+        if plan.product_units and stated is None:
+            raise PlanError(
+                f"{source} is from when amounts times weights were not rounded record by record, "
+                "so that its weighted sums would be others by now; plan anew."
+            )
+        return plan, seal
 
 
 def is_plan_of_version_1(path: str | Path) -> bool:

@@ -16,6 +16,7 @@ from rpexplore.planning.plan_fields import (
     const,
     exact,
     name,
+    of_type,
     one_of,
     record,
     ref,
@@ -76,6 +77,20 @@ def plan_schema() -> Schema:
         "library_version": name("Version of rpexplore that made the plan."),
         "budget": ref("budget", "The most that all parts may cost together, and whom it protects."),
         "privacy_cost": exact("Privacy cost of the plan: the exact sum of that of its parts."),
+        "product_units": rows(
+            record(
+                amounts=name("The attribute of amounts."),
+                weights=name("That of weights."),
+                unit=of_type(
+                    "integer",
+                    "How many products of their smallest steps one of what is counted is.",
+                    minimum=2,
+                ),
+            ),
+            "Amounts and weights that a table or an own count multiplies, by name: each product "
+            "is rounded to the unit, halves up. Not there where none is rounded.",
+            minItems=1,
+        ),
         "universe": name(
             "Which records are counted, by a condition on their own values; not there for all."
         ),
@@ -95,7 +110,7 @@ def plan_schema() -> Schema:
         "$id": f"urn:rpexplore:schema:plan:{FORMAT_VERSION}",
         "title": f"rpexplore plan, format version {FORMAT_VERSION}",
         **record(_MEANING, **fields),
-        "required": [key for key in fields if key not in ("forecast", "universe")],
+        "required": [key for key in fields if key not in ("forecast", "universe", "product_units")],
         "$defs": {**{kind: _OF_PARTS[kind] for kind in PARTS}, **DEFINITIONS},
     }
 

@@ -30,7 +30,7 @@ from rpexplore.planning.part_plan import noise_too_large, or_fewer_steps
 from rpexplore.releases.area_parts import AreaParts, Columns
 from rpexplore.releases.large_tables import MAX_TABLE_CELLS
 from rpexplore.releases.measurement import (
-    largest_entries,
+    largest_sums,
     measured_shape,
     residual_answers,
 )
@@ -158,8 +158,7 @@ def check_countable(plan: AreaPlan, counts: Counts) -> None:
 
     All of them are at most ∏ m_i · records, as those of one area are (docs/mathematics.md §7.4).
     """
-    entries = np.append(largest_entries(plan.closure), 1.0)
-    products = np.prod(entries[plan.closure.members], axis=1)
+    products = largest_sums(plan.closure)
     largest = int(np.argmax(products))
     if products[largest] * max(counts.n_records, 1) >= 2.0**61:
         raise ReleaseError(

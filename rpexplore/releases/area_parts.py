@@ -65,13 +65,11 @@ class AreaParts:
     def columns(self) -> list[list[Columns]]:
         """Of each profile: its residuals, those of the same noise together."""
         plan, sizes = self.plan, measured_cells(self.plan.closure)
-        every = np.arange(len(plan.closure))
-        scales = plan.closure.exact_product(plan.closure.integer_scales, every)
         found = []
         for profile in range(len(plan.multiples)):
             alike: dict[tuple[int, int], list[int]] = {}
             for residual in np.flatnonzero(plan.of_residual == profile).tolist():
-                key = int(scales[residual]) ** 2, int(plan.factors[residual])
+                key = plan.closure.integer_scale(residual) ** 2, int(plan.factors[residual])
                 alike.setdefault(key, []).append(residual)
             start, columns = 0, []
             for (scale_squared, factor), residuals in alike.items():

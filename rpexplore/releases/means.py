@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.numbers import normal_quantile
-from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.amounts import Amounts, sentences_of
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.result_schema import (
     MEANS,
@@ -182,10 +182,10 @@ def figures_of_sums(workload: Workload, position: int) -> tuple[Column, ...]:
 
 
 def clamping_sentences(workload: Workload, position: int) -> str:
-    """What is done to amounts of a table beyond their limits, and to its weights."""
+    """What is done to amounts of a table beyond their limits, to its weights, and to products."""
     attributes = workload.domain.attributes
     values = (attributes[index].values for index in workload.attribute_indices(position))
-    return " ".join(one.clamping_sentence for one in values if isinstance(one, Amounts))
+    return sentences_of(one for one in values if isinstance(one, Amounts))
 
 
 def labels_of_means(workload: Workload, position: int, labels: Sequence[Labels]) -> list[Labels]:
@@ -211,4 +211,4 @@ def figures_of_means(workload: Workload, position: int) -> tuple[Column, ...]:
 def clamping_of(domain: Domain, attributes: Collection[str]) -> str:
     """What was done to amounts among some attributes beyond their limits; "" without amounts."""
     values = (domain[name].values for name in attributes if name in domain)
-    return " ".join(one.clamping_sentence for one in values if isinstance(one, Amounts))
+    return sentences_of(one for one in values if isinstance(one, Amounts))

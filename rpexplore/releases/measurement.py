@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from math import prod
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from rpexplore.common.numbers import distinct_rows, matrix_along
 from rpexplore.common.processes import in_order
 from rpexplore.data.source import Counts
 from rpexplore.domain.atoms import Atoms
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.part_plan import noise_too_large, or_fewer_steps
@@ -133,7 +133,7 @@ def _measure_slices(
     """
     closure = plan.closure
     attributes = closure.attributes(residual)
-    scale = prod(closure.integer_scales[attribute] for attribute in attributes)
+    scale = closure.integer_scale(residual)
     gamma_squared = plan.sigma_squared.fraction(residual) * scale**2
     along_others = partial(residual_answers, attribute_indices=attributes[1:], closure=closure)
     for exact in large_tables.exact_slices(counts, attributes, along_others):
@@ -152,7 +152,6 @@ def measure_together(plan: TablePlan, residuals: np.ndarray, counts: Counts) -> 
     its first samples, and so on: samples of a call are independent.
     """
     closure, sigma_squared = plan.closure, plan.sigma_squared
-    scales = closure.integer_scales
     cells = measured_cells(closure, residuals)
     starts = np.cumsum(cells) - cells
     together = np.empty(int(cells.sum()) if len(residuals) > 1 else 0, dtype=np.int64)
@@ -165,7 +164,7 @@ def measure_together(plan: TablePlan, residuals: np.ndarray, counts: Counts) -> 
         # Without a name for the counts: there may be no room for both.
         exact = residual_answers(_marginals(counts, attributes, closure), attributes[0], closure)
         noisy = exact.reshape(len(alike), -1)
-        scale = prod(scales[attribute] for attribute in attributes[0])
+        scale = closure.integer_scale(int(residuals[alike[0]]))
         for same in _equal_rows([digits[alike], exponents[alike]]):
             of_one = sigma_squared.fraction(int(residuals[alike[same[0]]]))
             if len(same) == 1:
@@ -297,6 +296,16 @@ def check_ranges(workload: "Workload", closure: Closure, counts: Counts) -> None
     for index in workload.amounts:
         if counts.ranges.get(index) != closure.strategies[index].range_in_steps:
             raise ReleaseError(no_amounts_text(workload.domain.names[index]))
+    check_product_units(workload.domain, workload.products, counts)
+
+
+def check_product_units(
+    domain: Domain, products: Sequence[tuple[int, int]], counts: Counts
+) -> None:
+    """Raise `ReleaseError` unless counts round products of amounts and weights as plans do."""
+    for pair in products:
+        if counts.ranges.product_unit(tuple(sorted(pair))) != domain.product_unit(pair):
+            raise ReleaseError(no_amounts_text(domain.names[pair[0]]))
 
 
 def no_amounts_text(name: str) -> str:
@@ -314,7 +323,7 @@ def check_countable(plan: TablePlan, counts: Counts) -> None:
     matrix in absolute value, and n_i where there is none (docs/mathematics.md §7.4). Below 2^61 all
     fit, with noise (below 2^61) as well, however floating point has rounded the product.
     """
-    sizes = _product(plan, largest_entries(plan.closure))
+    sizes = largest_sums(plan.closure)
     largest = int(np.argmax(sizes))
     if sizes[largest] * max(counts.n_records, 1) >= 2.0**61:
         raise ReleaseError(
@@ -324,20 +333,15 @@ def check_countable(plan: TablePlan, counts: Counts) -> None:
         )
 
 
-def largest_entries(closure: Closure) -> np.ndarray:
-    """m_i of each attribute (docs/mathematics.md §7.4): float64[d]."""
+def largest_sums(closure: Closure) -> np.ndarray:
+    """∏ m_i of each residual, over its unit of products (docs/mathematics.md §7.4): float64[·]."""
     entries = closure.sizes.astype(float)
     for attribute, strategy in closure.strategies.items():
         largest = max(
             int(np.max(np.abs(own.integers))) for own in (strategy, *strategy.of_residuals.values())
         )
-        entries[attribute] = float(largest) * strategy.range_in_steps
-    return entries
-
-
-def _product(plan: TablePlan, factors: Sequence[float] | np.ndarray) -> np.ndarray:
-    """∏ factors[i] over the attributes of each residual, float64[n_residuals]."""
-    return np.prod(np.append(np.asarray(factors, dtype=float), 1.0)[plan.closure.members], axis=1)
+        entries[attribute] = float(largest) * strategy.steps_in(())
+    return np.prod(np.append(entries, 1.0)[closure.members], axis=1) / closure.product_units
 
 
 def _name(plan: TablePlan, residual: int) -> str:

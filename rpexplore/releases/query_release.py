@@ -22,7 +22,7 @@ from rpexplore.common.numbers import normal_quantile, shown_few
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import plural
 from rpexplore.data.source import Counts
-from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.amounts import Amounts, sentences_of
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.result_schema import NOTE, OWN_COUNT, OWN_COUNTS, Column, frame_of
@@ -31,7 +31,7 @@ from rpexplore.planning.counts import QueryPlan
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
 from rpexplore.releases.items import Answer, CountAnswer, Item, PartReader
 from rpexplore.releases.manifest import CONFIDENCE, CheckedFolder, TableFiles, file_entry
-from rpexplore.releases.measurement import Part, no_amounts_text
+from rpexplore.releases.measurement import Part, check_product_units, no_amounts_text
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.readme import query_readme
@@ -103,6 +103,12 @@ class OwnCounts(PartReader):
             "The errors of different counts go together, so a sum of them has another standard "
             "error than theirs suggest; make the sum a count of its own."
         )
+
+    def clamping_of(self, attributes: Collection[str]) -> str:
+        if OWN_COUNT not in attributes:
+            return ""
+        amounts = (one.values for one in self.queries.domain)
+        return sentences_of(values for values in amounts if isinstance(values, Amounts))
 
     @property
     def answers(self) -> pd.DataFrame:
@@ -176,12 +182,13 @@ def figures_of_counts(domain: Domain) -> tuple[Column, ...]:
     """The columns of own counts; where amounts are added up, with what is done to these."""
     if not domain.amounts:
         return OWN_COUNTS
-    said = []
-    for index in domain.amounts:
-        values = domain.attributes[index].values
-        assert isinstance(values, Amounts)
-        unit = f"Sums of {domain.names[index]} are in {values.unit}. " if values.unit else ""
-        said.append(f"{unit}{values.clamping_sentence}")
+    amounts = [one for one in domain if isinstance(one.values, Amounts)]
+    said = [
+        f"Sums of {one.name} are in {one.values.unit}."
+        for one in amounts
+        if isinstance(one.values, Amounts) and one.values.unit
+    ]
+    said.append(sentences_of(one.values for one in amounts if isinstance(one.values, Amounts)))
     name, answer, *others = OWN_COUNTS
     meaning = f"The noisy count or sum. Unbiased; may be negative. {' '.join(said)}"
     return (name, replace(answer, meaning=meaning), *others)
@@ -294,6 +301,7 @@ class QuerySteps:
             amounts = self.plan.domain.attributes[index].values
             if isinstance(amounts, Amounts) and counts.ranges.get(index) != amounts.range_in_steps:
                 raise ReleaseError(no_amounts_text(self.plan.domain.names[index]))
+        check_product_units(self.plan.domain, self.plan.products, counts)
         if largest * max(counts.n_records, 1) >= _MOST_MEASURED:
             raise ReleaseError(
                 "There are too many records to measure these counts in 64-bit integers; split the "

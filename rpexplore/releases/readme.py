@@ -83,8 +83,12 @@ def table_readme(
         has_custom_basis=any(
             not (basis.counts_records or basis.of_amounts) for _, basis in workload.attribute_bases
         ),
-        amounts=_lines_of_amounts(plan.domain, set(workload.amounts) - set(plan.domain.weights)),
-        weights=_lines_of_amounts(plan.domain, set(workload.amounts) & set(plan.domain.weights)),
+        amounts=_lines_of_amounts(
+            plan.domain, set(workload.amounts) - set(plan.domain.weights), plan.products
+        ),
+        weights=_lines_of_amounts(
+            plan.domain, set(workload.amounts) & set(plan.domain.weights), plan.products
+        ),
     )
 
 
@@ -98,7 +102,7 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
         else "`counts/answers.csv` and `counts/answers.parquet` hold the same,",
         figures=_explained(OWN_COUNTS),
         impossible=impossible_rows(plan.domain),
-        amounts=_lines_of_amounts(plan.domain, plan.domain.amounts),
+        amounts=_lines_of_amounts(plan.domain, plan.domain.amounts, plan.products),
         queries_over_cells=f"{plural(len(plan.queries), 'own count')} over the "
         f"{plan.queries.cells_text}",
         attributes=" × ".join(f"`{name}`" for name in plan.domain.names),
@@ -119,8 +123,12 @@ def area_readme(plan: AreaPlan, example: str) -> str:
         recodes=plan.workload.tree.recodes_text,
         residuals="areas/residuals/",
         means="areas/means/",
-        amounts=_lines_of_amounts(plan.domain, set(workload.amounts) - set(plan.domain.weights)),
-        weights=_lines_of_amounts(plan.domain, set(workload.amounts) & set(plan.domain.weights)),
+        amounts=_lines_of_amounts(
+            plan.domain, set(workload.amounts) - set(plan.domain.weights), plan.products
+        ),
+        weights=_lines_of_amounts(
+            plan.domain, set(workload.amounts) & set(plan.domain.weights), plan.products
+        ),
     )
 
 
@@ -210,8 +218,13 @@ def _explained(columns: Sequence[Column]) -> list[tuple[str, str]]:
     return [(", ".join(named), meaning) for meaning, named in names.items()]
 
 
-def _lines_of_amounts(domain: Domain, indices: Collection[int]) -> list[str]:
-    """What is summed of each of these attributes, and what is done to amounts beyond limits."""
+def _lines_of_amounts(
+    domain: Domain, indices: Collection[int], together: Sequence[tuple[int, int]]
+) -> list[str]:
+    """What is summed of each of these attributes, and what is done to amounts beyond limits.
+
+    together: amounts and weights that are multiplied
+    """
     lines = []
     for index in sorted(indices):
         attribute = domain.attributes[index]
@@ -219,7 +232,13 @@ def _lines_of_amounts(domain: Domain, indices: Collection[int]) -> list[str]:
         assert isinstance(values, Amounts)
         places = f", rounded to {plural(values.decimals, 'decimal')}" if values.decimals else ""
         unit = f" in {values.unit}" if values.unit else ""
-        lines.append(f"`{attribute.name}`{unit}{places}: {values.clamping}.")
+        rounding = [
+            values.rounding_sentence(weights)
+            for one, other in together
+            if one == index and isinstance(weights := domain.attributes[other].values, Amounts)
+        ]
+        said = [f"`{attribute.name}`{unit}{places}: {values.clamping}.", *rounding]
+        lines.append(" ".join(filter(None, said)))
     return lines
 
 

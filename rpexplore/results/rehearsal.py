@@ -119,10 +119,10 @@ def _rehearsed(
 ) -> SmoothRehearsal:
     """tables: those whose errors are looked at."""
     closure, sizes = plan.closure, plan.workload.domain.sizes
-    if closure.blocks:
+    if closure.trees:
         raise ReleaseError(
-            "Tables with levels of attributes cannot be simulated yet; simulate a plan of the same "
-            "tables by single values."
+            "Tables with an attribute at several levels cannot be simulated, as smooth tables are "
+            "made of tables at one level of each attribute; simulate a plan of one of its levels."
         )
     refuse_open_values(plan.workload.domain, plan.workload.open_attributes)
     cells = float(np.sum(plan.workload.counted_cells))
@@ -135,10 +135,21 @@ def _rehearsed(
         )
     on_progress("Making up records", 0.0)
     used = [index for index in plan.workload.used if index not in plan.workload.amounts]
-    codes, n_records = made_up_records(plan.workload.domain, expected, used)
+    domain, tables_of_plan = plan.workload.domain, _tables(plan)
+    columns = domain.columns
+    codes, n_records = made_up_records(domain.of_records, expected, np.unique(columns[used]))
+    # Levels have the codes of their groups, and are measured from those of single values.
+    codes = dict(codes) | {
+        index: np.array(domain.attributes[index].index_of_values).astype(
+            np.min_scalar_type(int(sizes[index]) - 1)
+        )[codes[int(columns[index])]]
+        for index in used
+        if columns[index] != index
+    }
+    of_columns = [tuple(sorted(columns[list(table)].tolist())) for table in tables_of_plan]
     counts = counts_of(
         [(codes, n_records, 1.0)],
-        _tables(plan),
+        sorted({*tables_of_plan, *of_columns}),
         sizes.tolist(),
         on_progress=part_of_progress(on_progress, 0.0, 0.05),
     )

@@ -293,8 +293,20 @@ def label_of_workbook(
         ("CV", " ".join(cvs)),
         ("Publishable", " ".join([*rules, publication.describe(n_publishable, n_cells)])),
         *terms,
+        *([("Amounts", clamping)] if (clamping := _clamping(results)) else []),
         ("Adding up", results.adding_up),
     ]
+
+
+def _clamping(results: AnyResults) -> str:
+    """What was done to amounts beyond their limits; "" without amounts."""
+    said = dict.fromkeys(
+        sentences
+        for part in results.readers
+        for item in part.items
+        if (sentences := part.clamping_of(item.attributes))
+    )
+    return " ".join(said)
 
 
 def _reading(part: AnyResults) -> str:

@@ -202,9 +202,13 @@ class QueryList:
 
     @cached_property
     def steps(self) -> int:
-        """What counts of cells are multiplied by: the ranges of amounts in their smallest steps."""
+        """What counts of cells are multiplied by: the ranges of amounts in their smallest steps.
+
+        Where there are amounts and weights, over the unit of their products.
+        """
         values = (self.domain.attributes[index].values for index in self.domain.amounts)
-        return math.prod(own.range_in_steps for own in values if isinstance(own, Amounts))
+        steps = math.prod(own.range_in_steps for own in values if isinstance(own, Amounts))
+        return steps // self.domain.product_unit(self.domain.amounts)
 
     def adds_up_amounts(self, query: int) -> bool:
         """Whether a query adds up amounts or weights, and does not count records alone."""

@@ -47,7 +47,11 @@ _PASSED_OVER |= {"standard_error", "largest_standard_error", "smallest_standard_
 _PASSED_OVER |= {"aggregation", "order", "mean_variance", "max_variance"}
 _TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 # Nothing is tried twice (*+): a long text that is no list would stop all else in this process.
-_NAME = re.compile(r'\s*+(?:"(?P<quoted>(?:[^"]|"")*+)"\s*+|(?P<plain>[^",;×]*+))(?P<end>[,;×]|$)')
+_NAME = re.compile(
+    r"""\s*+ (?: "(?P<quoted>(?:[^"]|"")*+)"\s*+ (?P<level>@[^",;×]*+)?+ | (?P<plain>[^",;×]*+) )
+    (?: (?<=@) "(?P<quoted_level>(?:[^"]|"")*+)"\s*+ )?+ (?P<end>[,;×]|$)""",
+    re.VERBOSE,
+)
 _NEEDS_QUOTES = re.compile(r'[",;×]|^\s|\s$')
 
 
@@ -71,8 +75,11 @@ def table_from_text(domain: Domain, text: str) -> Table:
     while more:
         match, name = _NAME.match(text, start), ""
         if match is not None:
-            quoted = match["quoted"]
-            name = match["plain"].strip() if quoted is None else quoted.replace('""', '"')
+            quoted, plain, level, quoted_level = match.group(
+                "quoted", "plain", "level", "quoted_level"
+            )
+            name = plain.strip() if quoted is None else quoted.replace('""', '"')
+            name += (level or "").rstrip() + (quoted_level or "").replace('""', '"')
         if match is None or not name:
             raise WorkloadError(
                 f"The table {text!r} must be attribute names separated by commas, such as "

@@ -371,6 +371,15 @@ class Workload:
             return np.zeros(len(self), dtype=bool)
         return np.any(np.isin(self.members, list(of_amounts)), axis=1)
 
+    @cached_property
+    def products(self) -> tuple[tuple[int, int], ...]:
+        """Which amounts and which weights some table has together, as pairs of indices."""
+        both = self.members[self.has_means & self.is_weighted].tolist()
+        weights = set(self.domain.weights)
+        amounts = set(self.domain.amounts) - weights
+        pairs = {(one, other) for row in both for one in row for other in row}
+        return tuple(sorted(p for p in pairs if p[0] in amounts and p[1] in weights))
+
     @property
     def sums_noun(self) -> str:
         """What tables with amounts have: "sums of amounts", "weighted counts", …; "" none."""

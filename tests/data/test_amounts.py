@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from fractions import Fraction
+from math import floor, gcd
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +71,8 @@ AMOUNTS = {
     "fine": Amounts("-0.000002", "0.000003", 6, missing=(REST,)),
     "wide": Amounts(-(2**39), 2**39, missing=(("7", "seven"), ("0.35", "some"), REST)),
     "below": Amounts(-20, -3, missing=(REST,)),
-    "weight": Amounts("0.5", "2.5", 2, missing=(REST,), are_weights=True),
+    # Products of up to 2^40 · 40,000 steps, in units of 1,000 or 8, with halves.
+    "weight": Amounts("0.5", "40.5", 3, missing=(REST,), are_weights=True),
 }
 
 
@@ -137,6 +140,18 @@ def expected_cells(value: object, amounts: Amounts, is_single: bool) -> list[int
     return cells
 
 
+def rounded_products(of_amounts: list[int], of_weights: list[int], amounts: Amounts) -> np.ndarray:
+    """How often one record counts in cells of both, of which there are four and missing ones."""
+    unit = amounts.product_unit(AMOUNTS["weight"])
+    exact = [[Fraction(one * other, unit) for other in of_weights] for one in of_amounts]
+    both = floor(exact[1][1] + Fraction(1, 2))  # high and high, halves up
+    shift = both - exact[1][1]
+    exact[1][1], exact[0][0] = exact[1][1] + shift, exact[0][0] + shift
+    exact[0][1], exact[1][0] = exact[0][1] - shift, exact[1][0] - shift
+    assert all(one.denominator == 1 and one >= 0 for row in exact for one in row)
+    return np.array(exact, dtype=np.int64)
+
+
 def check(source: Source, records: pa.Table) -> None:
     domain = domain_of(records)
     indices = range(2, len(domain))
@@ -166,7 +181,9 @@ def check(source: Source, records: pa.Table) -> None:
         assert counts.counts((0,)).tolist() == [1] * N_ROWS
         if index in weighted:  # both, by all products of their shares
             of_weights = counts.counts((0, weight)).tolist()
-            products = [np.outer(*pair) for pair in zip(expected, of_weights, strict=True)]
+            products = [
+                rounded_products(*pair, amounts) for pair in zip(expected, of_weights, strict=True)
+            ]
             assert np.array_equal(counts.counts((0, index, weight)), products), name
     assert wrong == []
 
@@ -297,7 +314,7 @@ def test_blocks_and_batches_sum_as_one_record_after_another(range_in_steps, limi
     for name, limit in zip(("_BLOCK_CELLS", "_PIECE", "_MOST_GATHERED"), limits, strict=True):
         monkeypatch.setattr(counting, name, limit)
     monkeypatch.setattr(counting, "_RECORDS_PER_CELL", 1)
-    sizes, ranges = [3, 3, 4, 2, 2], {1: range_in_steps, 3: 5}
+    sizes, ranges = [3, 3, 4, 2, 2], amounts.Ranges({1: range_in_steps, 3: 5})
     rng = np.random.default_rng(0)
     n_records = 700
     codes = {index: rng.integers(0, sizes[index], n_records) for index in (0, 2, 4)}
@@ -495,6 +512,33 @@ def test_sums_beyond_64_bits_are_refused(monkeypatch):
         source.count(INCOME, [(0, 1)])
     assert "4" not in str(error.value)
     assert source.count(INCOME, [(0,)]).n_records == 4
+
+
+@pytest.mark.parametrize(("income", "weight"), [(12, 18), (36, 6), (10, 4), (7, 9)])
+def test_rounded_products_leave_records_shares_of_the_ends(income, weight):
+    """Of all records, and of all pairs, by which their cost is bounded (docs/guarantees.md).
+
+    Two records that exchange weights are four products. They are shares of what exchanges at the
+    ends are if and only if they meet the inequality of Clauser and Horne (Fine 1982).
+    """
+    unit = gcd(income, weight)
+    ranges = amounts.Ranges({0: income, 1: weight}, {(0, 1): unit})
+    steps = [column.ravel() for column in np.indices((income + 1, weight + 1))]
+    sums = {(): np.ones_like(steps[0]), (0,): steps[0], (1,): steps[1]}
+    sums[0, 1] = amounts.product_of_steps(steps, unit)
+    shares = amounts.counts_of_amounts(sums, ranges)
+    assert min(int(share.min()) for share in shares.values()) == 0
+    assert set(sum(shares.values()).tolist()) == {income * weight // unit}
+    both = shares[0, 1]
+    assert np.max(np.abs(both * unit - steps[0] * steps[1])) * 2 <= unit
+    # Sums without weights, and weighted counts, are as they were.
+    assert np.array_equal((shares[0,] + both) * unit, steps[0] * weight)
+    assert np.array_equal((shares[1,] + both) * unit, steps[1] * income)
+    both = both.reshape(income + 1, weight + 1)
+    crossed = both[:, None, :, None] + both[:, None, None, :]
+    crossed = crossed + both[None, :, :, None] - both[None, :, None, :]
+    crossed -= both[:, -1][:, None, None, None] + both[-1][None, None, :, None]
+    assert (crossed.min(), crossed.max()) == (-income * weight // unit, 0)
 
 
 def test_products_of_amounts_and_weights_beyond_64_bits_are_refused():

@@ -10,7 +10,7 @@ from rpexplore.errors import PlanError
 from rpexplore.planning import optimal_strategies
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.planner import plan_tables
-from rpexplore.releases.measurement import largest_entries
+from rpexplore.releases.measurement import largest_sums
 from tests.support.explicit_optimum import dense_queries, lower_bound
 
 NOT_STATED = (("", "not stated"),)
@@ -56,9 +56,9 @@ def test_noise_that_steps_are_too_fine_for_is_refused_before_there_is_a_plan():
     of = rp.Domain((rp.Attribute("income", rp.Amounts(0, 200_000, 2)), weights))
     workload = rp.Workload.of(of, [("income",)]).weighted_by("w")
     optimum = rp.optimum(workload, loss=rp.SumOfVariances())
-    # 2·10^7 cents times 4·10^4 thousandths, below 2^52 with the noise: σ < 5,629.
+    # 2·10^7 cents times 4·10^4 thousandths, in cents, below 2^52 with the noise.
     at_1 = float(optimum.at(rp.Budget(rho="1")).sigma_squared.floats.max())
-    least = at_1 * (2e7 * 4e4) ** 2 / 2.0**104
+    least = at_1 * (2e7 * 40) ** 2 / 2.0**104
     optimum.at(rp.Budget(rho=repr(1.001 * least)))
     with pytest.raises(PlanError, match=r"on \(income × w\) is too large .* fewer decimals"):
         optimum.at(rp.Budget(rho=repr(0.999 * least)))
@@ -89,9 +89,7 @@ def test_amounts_in_cents_are_measured_in_few_bits_at_hardly_any_loss(loss, basi
         workload = workload.with_bases({"region": rp.Prefix()})
     plan = plan_tables(workload, loss=loss, budget=rp.Budget(rho="1000"))
     assert all(check.holds for check in plan.checks(strategies=True))
-    records = 2**61 / np.max(
-        np.prod(np.append(largest_entries(plan.closure), 1.0)[plan.closure.members], axis=1)
-    )
+    records = 2**61 / np.max(largest_sums(plan.closure))
     assert records > 300_000
     for name in ("_BITS_OF_AMOUNTS", "_BITS_BESIDE_AMOUNTS"):
         monkeypatch.setattr(optimal_strategies, name, 20.0)

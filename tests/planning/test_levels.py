@@ -126,12 +126,11 @@ def measured_matrix(plan, residual: int) -> np.ndarray:
 def test_tables_are_unbiased_and_have_the_stated_variances_and_cost(make):
     plan = least_sum(make)
     workload = plan.workload
-    closure, scales = plan.closure, plan.closure.integer_scales
+    closure = plan.closure
     assert closure.trees
     matrices = [measured_matrix(plan, residual) for residual in range(len(closure))]
     variances = [
-        sigma_squared
-        * np.prod([float(scales[index]) for index in closure.attributes(residual)]) ** 2
+        sigma_squared * float(closure.integer_scale(residual)) ** 2
         for residual, sigma_squared in enumerate(plan.sigma_squared.floats.tolist())
     ]
     queries, of_tables = dense_queries(workload)

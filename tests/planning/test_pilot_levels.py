@@ -52,11 +52,10 @@ def test_variances_are_those_of_least_squares_and_no_record_costs_more(make, is_
     tables = plan.part("tables")
     closure, pilot, rest = tables.closure, pilot_scales(tables).floats, rest_scales(tables).floats
     assert closure.trees
-    scales = closure.integer_scales
     information, costs = 0.0, np.zeros((2, int(np.prod(tables.domain.of_records.sizes))))
     for residual in range(len(closure)):
         rows = measured_matrix(tables, residual)
-        rows /= np.prod([float(scales[index]) for index in closure.attributes(residual)])
+        rows /= float(closure.integer_scale(residual))
         precisions = [1 / rest[residual], *(1 / pilot[residual : residual + 1])]
         information = information + sum(precisions) * rows.T @ rows
         for number, precision in enumerate(precisions):

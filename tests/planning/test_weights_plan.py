@@ -1,17 +1,21 @@
 """Survey weights: weighted counts are planned as counts are, and nothing else is weighted."""
 
+import json
+
 import numpy as np
 import pytest
 
 import rpexplore as rp
 from rpexplore.planning.areas.area_workload import AreaWorkload, same_tables
 from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.part_plan import or_fewer_steps
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.request import Rounds
-from rpexplore.releases.measurement import check_measurable
+from rpexplore.releases.measurement import check_measurable, largest_sums
 from rpexplore.workload.query_definitions import stated_from_text
 from tests.planning.test_amounts_plan import NOT_STATED, dense_covariance
 from tests.support.explicit_optimum import dense_queries, lower_bound
+from tests.support.plan_texts import laid_out_compact
 
 REGION, SEX = rp.Attribute("region", rp.Integers(0, 2)), rp.Attribute("sex", rp.Integers(0, 1))
 INCOME = rp.Attribute("income", rp.Amounts(0, 1000))
@@ -118,6 +122,38 @@ def test_sums_of_incomes_times_weights_have_noise_that_is_drawn_in_64_bits():
     check_measurable(plan)
     unweighted = plan_tables(rp.Workload.of(of, tables), loss=rp.SumOfVariances(), budget=budget)
     assert plan.loss_value <= unweighted.loss_value * 1.0005
+
+
+@pytest.mark.parametrize(("largest", "unit"), [("200000", 1000), ("199999.95", 5)])
+def test_cents_times_weights_of_three_decimals_are_summed_in_cents(largest, unit):
+    """Where limits are multiples of 1,000 steps apart; 19,999,995 is one of 5."""
+    income = rp.Amounts(0, largest, 2, missing=NOT_STATED)
+    of = rp.Domain((REGION, weight(decimals=3), rp.Attribute("income", income)))
+    workload = rp.Workload.of(of, [("region", "income"), ("region",)]).weighted_by("w")
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1000"))
+    assert plan.product_units == [{"amounts": "income", "weights": "w", "unit": unit}]
+    part = plan.part("tables")
+    # 36: the largest whole numbers by which regions and amounts are measured, 3 and 12.
+    steps = income.range_in_steps * 40_000 / unit
+    assert np.max(largest_sums(part.closure)) == pytest.approx(36 * steps, rel=1e-12)
+    residual = len(part.closure) - 1
+    assert or_fewer_steps(part.closure, of, residual).endswith("1,000 smallest steps apart") == (
+        unit < 1000
+    )
+
+
+def test_a_plan_from_before_products_were_rounded_is_refused(tmp_path):
+    of = rp.Domain((weight(), INCOME))
+    workload = rp.Workload.of(of, [("income",)]).weighted_by("w")
+    made = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    assert rp.Plan.parse(made.text).sha256 == made.sha256
+    content = json.loads(made.text)
+    content["product_units"][0]["unit"] = 5
+    with pytest.raises(rp.errors.PlanError, match="product_units must be those"):
+        rp.Plan.parse(laid_out_compact(content))
+    del content["product_units"]
+    with pytest.raises(rp.errors.PlanError, match=r"were not rounded record by record.*plan anew"):
+        rp.Plan.parse(laid_out_compact(content))
 
 
 def test_weights_and_targets_stay_those_of_the_tables():

@@ -1,14 +1,16 @@
 """Releases of amounts: exact integers, sums in their unit, and means with honest intervals."""
 
 from fractions import Fraction
-from math import prod
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.data.amounts import Ranges
 from rpexplore.data.frames import FrameSource
 from rpexplore.data.source import Counts
 from rpexplore.planning.mechanism.variances import CellVariances
@@ -23,6 +25,8 @@ from rpexplore.releases.measurement import (
 )
 from rpexplore.releases.measurement_file import MeasuredFile
 from rpexplore.releases.table_release import TableSteps
+from rpexplore.results.workbook import workbook_bytes
+from rpexplore.workload.query_definitions import stated_from_text
 from tests.statistical.linear_release import LinearRelease
 
 SAMPLER = "rpexplore.releases.measurement.discrete_gaussian"
@@ -118,6 +122,25 @@ def test_means_that_cannot_be_told_are_refused(tmp_path, monkeypatch):
         rp.Questions(released).answer("rent=mean region=1")
 
 
+def texts_of_sheets(content: bytes | Path) -> str:
+    book = openpyxl.load_workbook(BytesIO(content) if isinstance(content, bytes) else content)
+    return " ".join(str(cell.value) for sheet in book for row in sheet.iter_rows() for cell in row)
+
+
+@pytest.mark.parametrize("parts", ["tables", "counts"])
+def test_files_for_readers_say_how_amounts_are_clamped(parts, tmp_path):
+    plan = planned(("region", "income"), rho=100)
+    if parts == "counts":
+        counts = stated_from_text(DOMAIN, "earned: sum(income) where region = 1 ± 60").queries
+        plan = rp.plan(counts, budget=rp.Budget(rho=100))
+    rp.release(plan, RECORDS, tmp_path / "out", name="made up", ledger=tmp_path / "ledger")
+    clamped = "Amounts below -0.5 EUR count as -0.5, those above 99.5 EUR as 99.5."
+    rp.publish(tmp_path / "out", tmp_path / "for", formats=["crosstabs", "html"])
+    assert clamped in (tmp_path / "for" / "tables.html").read_text()
+    assert clamped in texts_of_sheets(tmp_path / "for" / "crosstabs.xlsx")
+    assert clamped in texts_of_sheets(workbook_bytes(tmp_path / "out"))
+
+
 def test_clamping_is_said_beside_every_sum(tmp_path):
     plan = planned(("region", "income"), rho=100)
     released = rp.release(
@@ -140,7 +163,7 @@ def test_the_noise_of_amounts_is_that_of_the_range(monkeypatch):
 
     monkeypatch.setattr(SAMPLER, noted)
     plan = planned(("income",)).part("tables")
-    counts = Counts({(1,): np.array([3000, 2000, 1000])}, 6, ranges={1: 1000})
+    counts = Counts({(1,): np.array([3000, 2000, 1000])}, 6, ranges=Ranges({1: 1000}))
     for residual in range(len(plan.closure)):
         measure_residual(plan, residual, counts)
     strategy = plan.closure.strategies[1]
@@ -157,10 +180,9 @@ def test_no_amount_costs_more_privacy_than_is_booked(income):
     tables = [plan.closure.attributes(residual) for residual in range(len(plan.closure))]
     counts = record.count(plan.domain, tables)
     cost = Fraction(0)
-    for residual, attributes in enumerate(tables):
+    for residual in range(len(plan.closure)):
         moved = exact_residual(plan, residual, counts)
-        scales = plan.closure.integer_scales
-        scale = prod(scales[index] for index in attributes)
+        scale = plan.closure.integer_scale(residual)
         squares = sum(int(number) ** 2 for number in moved.ravel())
         cost += Fraction(squares, scale**2) / plan.sigma_squared.fraction(residual)
     assert 0 < cost <= plan.exact_privacy_cost
@@ -186,7 +208,7 @@ def test_counts_that_do_not_know_of_amounts_are_refused():
     counts = Counts({(1,): np.array([3, 2, 1])}, 6)
     with pytest.raises(rp.errors.ReleaseError, match="does not count the amounts of 'income'"):
         steps.check_countable(counts)
-    steps.check_countable(Counts(counts.tables, 6, ranges={1: 1000}))
+    steps.check_countable(Counts(counts.tables, 6, ranges=Ranges({1: 1000})))
 
 
 def test_intervals_of_means_hold_the_truth_95_times_of_100():
@@ -200,7 +222,7 @@ def test_intervals_of_means_hold_the_truth_95_times_of_100():
         budget=rp.Budget(rho="0.02"),
     )
     counts = np.array([[300, 500, 20], [80, 40, 9], [35, 20, 0]])
-    truth = Counts({(0, 1): counts * 1000}, int(counts.sum()), ranges={1: 1000})
+    truth = Counts({(0, 1): counts * 1000}, int(counts.sum()), ranges=Ranges({1: 1000}))
     table = plan.workload.position(("region", "income"))
 
     def released():

@@ -1,7 +1,6 @@
 """Releases of weighted counts: exact, unbiased, within what is booked, with honest intervals."""
 
 from fractions import Fraction
-from math import prod
 
 import numpy as np
 import pandas as pd
@@ -78,10 +77,9 @@ def cost_of(plan, record):
     tables = [plan.closure.attributes(residual) for residual in range(len(plan.closure))]
     counts = FrameSource(record, name="one").count(plan.domain, tables)
     cost = Fraction(0)
-    for residual, attributes in enumerate(tables):
+    for residual in range(len(plan.closure)):
         moved = exact_residual(plan, residual, counts)
-        scales = plan.closure.integer_scales
-        scale = prod(scales[index] for index in attributes)
+        scale = plan.closure.integer_scale(residual)
         squares = sum(int(number) ** 2 for number in moved.ravel())
         cost += Fraction(squares, scale**2) / plan.sigma_squared.fraction(residual)
     return cost
@@ -165,6 +163,10 @@ def test_without_noise_weighted_sums_and_means_are_those_of_clamped_values(tmp_p
     assert meaning.startswith("The noisy weighted sum")
     assert "above 40 as 40." in meaning
     assert "above 1,000 EUR as 1,000." in meaning
+    # Weights of one decimal; 1,010 and 400 steps are multiples of ten: to a euro.
+    rounded = "Each amount times its weight is rounded, by at most 0.5 EUR."
+    assert rounded in meaning
+    assert rounded in (out / "README.md").read_text().replace("\n ", "")
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,7 @@ def dense(releases: list[rp.Release]) -> tuple[np.ndarray, np.ndarray]:
         plan, closure = tables.plan, tables.plan.closure
         measured = tables.measured(range(len(closure)))
         for residual, sigma_squared in enumerate(plan.sigma_squared.floats.tolist()):
-            subset = closure.attributes(residual)
-            scale = np.prod([float(closure.integer_scales[index]) for index in subset])
-            error = np.sqrt(sigma_squared) * scale
+            error = np.sqrt(sigma_squared) * float(closure.integer_scale(residual))
             rows.append(measured_matrix(plan, residual) / error)
             wanted.append(measured[residual].ravel() / error)
     matrix = np.vstack(rows)

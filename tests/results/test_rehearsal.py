@@ -160,3 +160,23 @@ def test_too_many_records_are_refused():
 def test_a_number_in_place_of_expected_counts_is_refused():
     with pytest.raises(WorkloadError, match=r"such as ExpectedCounts.of_total\(50000\), got int"):
         rehearse_smooth_tables(plan("1"), 50000)  # pyright: ignore[reportArgumentType]
+
+
+def test_tables_at_one_level_are_simulated_as_tables_of_their_groups():
+    """Unbiased tables are off by their noise alone, which goes by names of attributes."""
+    area = {"name": "area", "type": "integer", "constraints": {"minimum": 0, "maximum": 5}}
+    sex = {"name": "sex", "type": "integer", "constraints": {"minimum": 0, "maximum": 1}}
+    levels = rp.Domain.from_schema({"fields": [area | {"levels": {"half": "0-2, 3-5"}}, sex]})
+    groups = rp.Domain.from_sizes({"sex": 2, "area@half": 2})
+
+    def simulated(domain, *tables):
+        workload = rp.Workload.of(domain, tables)
+        plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.01"))
+        return rehearse_smooth_tables(plan, rp.ExpectedCounts.of_total(1000)).frame
+
+    tables = ("area@half", "sex"), ("area@half",)
+    at_level, by_groups = simulated(levels, *tables), simulated(groups, *tables)
+    np.testing.assert_allclose(at_level["unbiased"], by_groups["unbiased"], rtol=1e-9)
+    assert np.all(at_level["smooth"] > 0)
+    with pytest.raises(ReleaseError, match="at several levels cannot be simulated"):
+        simulated(levels, ("area@half", "sex"), ("area", "sex"))

@@ -6,8 +6,6 @@ many thresholds: P(E) ≤ e^ε P′(E) + δ must not be refuted at 99.9 %, for a
 the test must be able to fail, it has to refute a smaller ε.
 """
 
-from math import prod
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -79,8 +77,7 @@ def log_ratios(plan: TablePlan, runs: int) -> tuple[np.ndarray, np.ndarray]:
     first, second = map(counted, neighbours_of(plan))
     at = np.zeros((2, runs))
     for residual in range(len(plan.closure)):
-        members = plan.closure.attributes(residual)
-        scale = prod(plan.closure.integer_scales[index] for index in members)
+        scale = plan.closure.integer_scale(residual)
         gamma_squared = plan.sigma_squared.fraction(residual) * scale**2
         means = [
             exact_residual(plan, residual, counts).ravel().astype(float)

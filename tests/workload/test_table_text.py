@@ -22,6 +22,7 @@ from tests.support.processor_time import at_most
 
 NAMES = ("age", "sex", "region", "hours, usual", 'so "called"', "a×b", " padded ", "x;y")
 DOMAIN = Domain.from_sizes(dict.fromkeys(NAMES, 2))
+ZERO_TO_3 = {"minimum": 0, "maximum": 3}
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,26 @@ DOMAIN = Domain.from_sizes(dict.fromkeys(NAMES, 2))
 )
 def test_a_text_is_the_table_it_lists(text, table):
     assert table_from_text(DOMAIN, text) == table
+
+
+def test_a_name_and_its_level_are_quoted_together_or_each_by_itself():
+    fields = [
+        {"name": name, "type": "integer", "constraints": ZERO_TO_3, "levels": {level: 2}}
+        for name, level in (("name, x", "groups"), ("age", "a, b"), ("p @ q", "z"))
+    ]
+    domain = Domain.from_schema({"fields": fields}).with_levels
+    table = ("name, x@groups", "age@a, b")
+    for name in (
+        '"name, x"@groups',
+        '"name, x"@"groups"',
+        '"name, x" @groups ',
+        '"name, x@groups"',
+    ):
+        for other in ('age@"a, b"', '"age"@"a, b"', '"age@a, b"'):
+            assert table_from_text(domain, f"{name},{other}") == table
+    assert table_from_text(domain, "p @ q") == ("p @ q",)
+    with pytest.raises(WorkloadError, match="names separated by commas"):
+        table_from_text(domain, '"age""a, b"x')
 
 
 @pytest.mark.parametrize("text", ["", "  "])

@@ -393,7 +393,7 @@ def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
         # Nothing outside is ever cast: engines refuse what does not fit. PostgreSQL computes only
         # the case that holds.
         safe: Value = number if engine == "postgresql" else ibis.ifelse(inside, number, minimum)
-        steps = _quotient(safe.cast("int64") - _whole(values.minimum), values.step)
+        steps = whole_quotient(safe.cast("int64") - _whole(values.minimum), values.step)
         return ibis.cases(*missing, (inside, steps.cast("int32")))
     _check_number_of_bins(attribute)
     edges = compared_edges(attribute.name, values, _float_width(column)).tolist()
@@ -489,7 +489,7 @@ def _of_amount(records: ir.Table, index: int, values: Amounts) -> Value:
     return ibis.coalesce(records[f"n{index}"].cast("int64"), code)
 
 
-def _quotient(number: Value, divisor: int) -> Value:
+def whole_quotient(number: Value, divisor: int) -> Value:
     """A whole number of at least 0, divided and rounded down."""
     if divisor == 1:
         return number
@@ -517,14 +517,14 @@ def _of_date(column: Value, attribute: Attribute, values: Dates, engine: str) ->
         return ibis.cases(*cases, (inside, _bin_index(reached, 0, values.n_ordered)))
     number: Value = year * 12 + month - 1
     if not values.steps.months:
-        before = _quotient(14 - month, 12)
+        before = whole_quotient(14 - month, 12)
         years, months = year + 4800 - before, month + 12 * before - 3
-        number = day + _quotient(153 * months + 2, 5) + 365 * years - 1753470
-        number += _quotient(years, 4) - _quotient(years, 100) + _quotient(years, 400)
+        number = day + whole_quotient(153 * months + 2, 5) + 365 * years - 1753470
+        number += whole_quotient(years, 4) - whole_quotient(years, 100) + whole_quotient(years, 400)
     behind = number - _whole(values.steps.origin(values.first))
     # Nothing outside is ever divided or cast: the remainder of what is negative differs.
     safe = ibis.ifelse(inside, behind, _whole(0))
-    return ibis.cases(*cases, (inside, _quotient(safe, values.steps.width).cast("int32")))
+    return ibis.cases(*cases, (inside, whole_quotient(safe, values.steps.width).cast("int32")))
 
 
 def _written_periods(column: Value, values: Dates, engine: str) -> Iterator[tuple[Value, Value]]:

@@ -9,14 +9,16 @@ Memory here: 4 bytes for each cell of the tables, and a piece of rows at a time.
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from math import prod
+from operator import mul
 
 import ibis
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.data.amounts import amounts_in, counts_of_amounts
+from rpexplore.data.amounts import Ranges, amounts_in, counts_of_amounts
 from rpexplore.data.blocks import Block, blocks_by_amount
 from rpexplore.data.coding import MISSING, UNKNOWN, code_type
 from rpexplore.data.engines.coding import (
@@ -25,6 +27,7 @@ from rpexplore.data.engines.coding import (
     code_columns,
     hex_digits,
     plain_text,
+    whole_quotient,
 )
 from rpexplore.data.engines.packing import Word
 from rpexplore.data.engines.person_columns import (
@@ -228,10 +231,7 @@ def statement(
         of_block: dict[str, Value] = {"n": kept.count()}
         for which, some in enumerate(subsets(amounts_in(block.attribute_indices, request.ranges))):
             if which:
-                steps: Value = kept[f"s{some[0]}"]
-                for index in some[1:]:
-                    steps = steps * kept[f"s{index}"]
-                of_block[f"steps{which}"] = steps.sum()
+                of_block[f"steps{which}"] = _product_of_steps(kept, some, request.ranges).sum()
         columns = (f"c{index}" for index in block.attribute_indices)
         counted = kept.group_by(*columns).aggregate(**of_block)
         for table in block.tables:
@@ -274,6 +274,19 @@ def _with_steps(kept: ir.Table, request: Request) -> ir.Table:
         columns[f"s{index}"] = ibis.ifelse(code >= size, code - size, nothing)
         columns[f"c{index}"] = ibis.ifelse(code >= size, nothing, code)
     return kept.mutate(**columns) if columns else kept
+
+
+def _product_of_steps(records: ir.Table, some: AttributeIndices, ranges: Ranges) -> Value:
+    """As `data.amounts.product_of_steps` has it."""
+    steps: list[Value] = [records[f"s{index}"] for index in some]
+    unit = ranges.product_unit(some)
+    if unit == 1:
+        return reduce(mul, steps)
+    # Engines divide in floats, which hold the numbers below that are divided: of at most 2^40, and
+    # unit² ≤ 10^12. x = x' unit + x₀, so that xy / unit = x' y + x₀ y' + x₀ y₀ / unit.
+    (whole, rest), (whole_2, rest_2) = ((whole_quotient(one, unit), one % unit) for one in steps)
+    half = ibis.literal(unit // 2, "int64")
+    return whole * steps[1] + rest * whole_2 + whole_quotient(rest * rest_2 + half, unit)
 
 
 class AtomKeys:

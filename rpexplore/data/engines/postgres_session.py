@@ -6,7 +6,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain, islice
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -369,7 +368,10 @@ class GroupTally:
             counts = self._tables[table]
             cells = np.ravel_multi_index([codes[index] for index in table], counts.shape)
             # Of a group of records that are alike, as many times as there are records.
-            sums = {some: each * n_records for some, each in products(steps, held).items()}
+            sums = {
+                some: each * n_records
+                for some, each in products(steps, held, request.ranges).items()
+            }
             behind = cells_behind(table, held, request.sizes)
             for high, times in counts_of_amounts({(): n_records, **sums}, request.ranges).items():
                 where = times > 0 if high else slice(None)
@@ -386,8 +388,7 @@ class GroupTally:
         counts = Counts(self._tables, self._n_records[self.sets[0]], taken, ranges)
         # Tables of one set are sums of the same rows.
         has_lost = any(
-            cells.sum(dtype=np.int64)
-            != counts.n_records * prod(ranges[index] for index in amounts_in(table, ranges))
+            cells.sum(dtype=np.int64) != counts.n_records * ranges.times(amounts_in(table, ranges))
             for table, cells in self._tables.items()
         )
         if has_lost or (len(self.sets) > 1 and not agree(counts)):

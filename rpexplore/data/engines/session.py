@@ -1,7 +1,7 @@
 """A session with an engine: opened to read only, what is counted in it, and how it is stopped."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ import numpy as np
 from rpexplore.common.files import laid_beside
 from rpexplore.common.installation import require
 from rpexplore.common.processes import Progress
-from rpexplore.data.amounts import amount_ranges, code_size, refuse_too_many
+from rpexplore.data.amounts import Ranges, amount_ranges, amounts_in, code_size, refuse_too_many
 from rpexplore.data.areas import AreaCoder
 from rpexplore.data.coding import Faults, Takers
 from rpexplore.data.engines.connections import ENGINES, UNREACHABLE, Connection
@@ -72,7 +72,7 @@ class Request:
         return self.domain.sizes.tolist() + of_areas + of_atoms
 
     @cached_property
-    def ranges(self) -> Mapping[int, int]:
+    def ranges(self) -> Ranges:
         """Of the attributes of amounts that any of the tables has, as `Counts` has them."""
         return amount_ranges(self.domain, self.tables)
 
@@ -151,7 +151,7 @@ def agree(counts: Counts) -> bool:
 
     def in_steps(attribute_indices: AttributeIndices) -> int:
         """How many times each record counts in a table."""
-        return prod(counts.ranges.get(index, 1) for index in attribute_indices)
+        return counts.ranges.times(amounts_in(attribute_indices, counts.ranges))
 
     for table, cells in counts.tables.items():
         if cells.sum(dtype=np.int64) != counts.n_records * in_steps(table):

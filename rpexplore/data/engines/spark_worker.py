@@ -315,7 +315,9 @@ def _chunks_of_large(
     cells, steps = split_codes(codes, request.sizes, request.ranges)
     flat = np.ravel_multi_index([cells[index] for index in table], shape) + start
     behind = cells_behind(table, held, request.sizes)
-    places, counts = counts_with_amounts(flat, products(steps, held), request.ranges, behind)
+    places, counts = counts_with_amounts(
+        flat, products(steps, held, request.ranges), request.ranges, behind
+    )
     chunks, firsts = np.unique(places // CHUNK_CELLS, return_index=True)
     for chunk, first, end in zip(chunks, firsts, [*firsts[1:], len(places)], strict=True):
         yield row_batch(int(chunk), counts[first:end], places[first:end] % CHUNK_CELLS)

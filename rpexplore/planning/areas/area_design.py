@@ -1,5 +1,6 @@
 """Area design: what is measured in every area of a tree, and how accurate its answers are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -49,6 +50,11 @@ class AreaDesign:
     def domain(self) -> Domain:
         """The other attributes."""
         return self.workload.domain
+
+    @property
+    def products(self) -> Sequence[tuple[int, int]]:
+        """As of `PartPlan.products`."""
+        return self.workload.tables.products
 
     @property
     def attribute_indices(self) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ attribute in several bases, its τ/η differs between them, and the matrix holds
 Attributes with a single value carry no residual; they are left out here.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -176,7 +177,15 @@ class Closure:
         """
         attributes = workload.domain.attributes
         strategies = {
-            index: replace(strategy, range_in_steps=values.range_in_steps)
+            index: replace(
+                strategy,
+                range_in_steps=values.range_in_steps,
+                product_units={
+                    other: workload.domain.product_unit((other, index))
+                    for other in workload.domain.amounts
+                    if values.are_weights
+                },
+            )
             if index < len(attributes) and isinstance(values := attributes[index].values, Amounts)
             else strategy
             for index, strategy in strategies.items()
@@ -468,21 +477,39 @@ class Closure:
             return self.full_cost_factor
         return self.full_cost_factor * largest_shares(self)
 
-    @property
-    def integer_scales(self) -> list[int]:
-        """What the measured integers of each attribute are larger by than the plan's numbers.
+    def integer_scale(self, residual: int) -> int:
+        """What the measured integers of a residual are larger by than the plan's numbers.
 
-        n_i, or 2^b, times R of amounts (docs/mathematics.md §7.2, §7.3).
+        ∏ n_i, or 2^b, times the steps of amounts (docs/mathematics.md §7.2, §7.3).
         """
-        scales = self.sizes.tolist()
-        for attribute, strategy in self.strategies.items():
-            scales[attribute] = strategy.scale
-        return scales
+        attributes = self.attributes(residual)
+        return math.prod(
+            self.strategies[index].scale_in(attributes)
+            if index in self.strategies
+            else int(self.sizes[index])
+            for index in attributes
+        )
 
     @cached_property
     def squared_scales(self) -> np.ndarray:
         """γ² over σ² of each residual: the product of its squared scales, float64[n_residuals]."""
-        return _product(self.members, np.array(self.integer_scales, dtype=float) ** 2)
+        scales = self.sizes.astype(float)
+        for index, strategy in self.strategies.items():
+            scales[index] = strategy.scale_in(())
+        return _product(self.members, scales**2) / self.product_units**2
+
+    @cached_property
+    def product_units(self) -> np.ndarray:
+        """How many products of steps of amounts and weights are one, in residuals that have both.
+
+        float64[n_residuals], 1 elsewhere.
+        """
+        units = np.ones(len(self))
+        for index, strategy in self.strategies.items():
+            for other, unit in strategy.product_units.items():
+                has_both = [np.any(self.members == one, axis=1) for one in (index, other)]
+                units[np.logical_and(*has_both)] *= unit
+        return units
 
     @cached_property
     def measured_numbers(self) -> np.ndarray:

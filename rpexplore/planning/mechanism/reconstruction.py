@@ -48,7 +48,7 @@ def contribution(
             values /= values.shape[axis]
             values -= values.mean(axis=axis, keepdims=True)
         else:
-            decoded = strategy.decoding / float(strategy.scale)
+            decoded = strategy.decoding / float(strategy.scale_in(attributes))
             values = matrix_along(decoded, values, axis)
     return values
 

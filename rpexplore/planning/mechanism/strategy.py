@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -41,6 +42,8 @@ class Strategy:
 
     range_in_steps  what the counts of tables with the attribute are multiplied by: of amounts the
                     range in their smallest steps, else 1
+    product_units   of weights: by the attribute of amounts, how many products of steps are one
+                    where both are counted (`Amounts.product_unit`)
     of_residuals    by the attributes of a residual: what is measured of this one there, if not R.
                     All have the same bits and exactly the same reference distribution
 
@@ -50,6 +53,7 @@ class Strategy:
     integers: np.ndarray
     bits: int
     range_in_steps: int = 1
+    product_units: Mapping[int, int] = field(default_factory=dict)
     of_residuals: Mapping[tuple[int, ...], "Strategy"] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -101,10 +105,13 @@ class Strategy:
         """Number of values of the attribute, n."""
         return self.integers.shape[1]
 
-    @property
-    def scale(self) -> int:
-        """What the measured integers are larger by than R x."""
-        return 2**self.bits * self.range_in_steps
+    def scale_in(self, residual: Sequence[int]) -> int:
+        """What the integers measured in the residual of these attributes are larger by than R x."""
+        return 2**self.bits * self.steps_in(residual)
+
+    def steps_in(self, residual: Sequence[int]) -> int:
+        """What the counts of the residual of these attributes are multiplied by for this one."""
+        return self.range_in_steps // prod(self.product_units.get(one, 1) for one in residual)
 
     @cached_property
     def squared_sensitivity(self) -> int:

@@ -45,7 +45,7 @@ def meaning_of_amounts(
 
 
 def clamping_sentences(language: Language, amounts: Mapping[str, Amounts]) -> str:
-    """What is done to amounts and weights beyond their limits."""
+    """What is done to amounts and weights beyond their limits, and to products of both."""
     sentences = []
     for values in amounts.values():
         low, high = (
@@ -54,6 +54,13 @@ def clamping_sentences(language: Language, amounts: Mapping[str, Amounts]) -> st
         unit = f" {values.unit}" if values.unit else ""
         key = "clamped_weights" if values.are_weights else "clamped_amounts"
         sentences.append(language.text(key, low=low, high=high, unit=unit))
+    of_weights = [values for values in amounts.values() if values.are_weights]
+    for values in amounts.values():
+        for weights in of_weights if not values.are_weights else ():
+            if (most := values.most_rounded(weights)) is not None:
+                unit = f" {values.unit}" if values.unit else ""
+                number = language.number(f"{most.normalize():f}")
+                sentences.append(language.text("rounded_products", most=number, unit=unit))
     return " ".join(sentences)
 
 

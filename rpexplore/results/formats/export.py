@@ -42,6 +42,7 @@ from rpexplore.releases.table_cells import CsvWriter
 from rpexplore.results.estimates.area_counts import ROUNDED
 from rpexplore.results.formats.amount_texts import (
     amounts_in,
+    clamping_sentences,
     label_of_amounts,
     meaning_of_amounts,
 )
@@ -196,6 +197,8 @@ class Export:
             noisy.append(language.text("noisy_weighted"))
         if not all(values.are_weights for values in self.amounts.values()):
             noisy.append(language.text("noisy_sums"))
+        if self.amounts:
+            noisy.append(clamping_sentences(language, self.amounts))
         for part in self.results.readers:
             own = [*noisy, language.text("noise_size")]
             if part.is_smooth or part.is_biased:
@@ -319,10 +322,15 @@ class Export:
 
     @cached_property
     def amounts(self) -> Mapping[str, Amounts]:
-        """The attributes of amounts and weights in some table."""
+        """The attributes of amounts and weights in some table, or that own counts add up."""
         amounts: dict[str, Amounts] = {}
         for item in self.results.items:
             amounts |= amounts_in(self.results.domain, item)
+        for part in self.results.readers:
+            if part.kind == "counts" and part.domain is not None:
+                amounts |= {
+                    one.name: one.values for one in part.domain if isinstance(one.values, Amounts)
+                }
         return amounts
 
     def level(self, name: str) -> str:

@@ -63,10 +63,10 @@ def plan(request) -> AreaPlan:
 
 def gram_of(plan: AreaPlan) -> np.ndarray:
     """Of all that is measured, over areas without parts × cells of the records' attributes."""
-    gram, scales = 0.0, plan.closure.integer_scales
+    gram = 0.0
     for residual in range(len(plan.closure)):
         matrix = measured_matrix(plan, residual)
-        matrix /= np.prod([float(scales[index]) for index in plan.closure.attributes(residual)])
+        matrix /= float(plan.closure.integer_scale(residual))
         for within, group in zip(incidence(plan.workload.tree), plan.groups.of_area, strict=True):
             variance = plan.exact_variance(residual, int(group))
             if variance is not None:

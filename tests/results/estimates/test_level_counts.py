@@ -84,12 +84,12 @@ def test_no_cells_that_are_nowhere_negative_are_nearer(n_records, tmp_path):
     own = counts.cells.values_of(0, places, (*single, plan.domain.position("race")))
     found[tuple(own)] = counts.values[places]
 
-    closure, scales = plan.closure, plan.closure.integer_scales
+    closure = plan.closure
     rows, wanted = [], []
     measured = tables.measured(range(len(closure)))
     for residual, sigma_squared in enumerate(plan.sigma_squared.floats.tolist()):
         subset = closure.attributes(residual)
-        error = np.sqrt(sigma_squared) * np.prod([float(scales[index]) for index in subset])
+        error = np.sqrt(sigma_squared) * float(closure.integer_scale(residual))
         numbers = measured[residual].ravel() / error
         if not subset:
             total = float(measured[residual])
