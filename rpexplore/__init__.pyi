@@ -71,12 +71,10 @@ from rpexplore.workload.bases import Ranges as Ranges
 from rpexplore.workload.bases import Sums as Sums
 from rpexplore.workload.bases import WeightedCounts as WeightedCounts
 from rpexplore.workload.bases import Windows as Windows
-from rpexplore.workload.bases.custom import read_custom_basis as read_custom_basis
 from rpexplore.workload.query_list import QueryList as QueryList
 from rpexplore.workload.rules import Rule as Rule
 from rpexplore.workload.smooth_weights import SmoothWeights as SmoothWeights
 from rpexplore.workload.targets import Target as Target
-from rpexplore.workload.targets import parse_target as parse_target
 from rpexplore.workload.workload import Workload as Workload
 
 __version__: str
