@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import rpexplore as rp
 from rpexplore.analysis.released_cells import ReleasedCells
 from rpexplore.errors import ReleaseError
 from rpexplore.results.area_results import AreaResults
+from rpexplore.results.estimates.area_counts import whole_area_counts
 from tests.releases.area_plans import PLANS, TREE
 from tests.results.estimates.test_area_counts import (  # noqa: F401
     cells_of_areas,
@@ -28,7 +28,7 @@ def test_tables_of_an_area_and_side_by_side_are_those_of_the_release(
     plan = PLANS[name]
     tables = release = released(plan)
     if whole:
-        tables = rp.whole_area_counts(release, tmp_path / "counts")
+        tables = whole_area_counts(release, tmp_path / "counts")
     results = AreaResults(release, tables if whole else None)
     assert results.is_biased == whole
     for column in ("value", "standard_error", "upper_95"):
