@@ -1,7 +1,7 @@
 """Tables of areas as results to look at, and sums over lists of areas."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -204,7 +204,7 @@ class AreaTables(Figures):
     results: AreaResults
     level: int
     areas: slice
-    axis: str
+    axis: str = field()  # which has no default here: `Figures` has one
     empty: tuple[int, ...] = ()
 
     in_areas: ClassVar[bool] = True
