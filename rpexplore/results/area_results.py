@@ -464,12 +464,16 @@ class AreaTables(Figures):
 
     def reading_lines(self, *attributes: str) -> str:
         """Python lines that read a table for all areas of the level."""
-        tree, folder = self.results.tree, self.results.named
-        names = [tree.levels[self.level], *attributes]
-        kind = "AreaCounts" if self.is_biased else "AreaRelease"
+        folder = repr(str(self.results.named))
+        names = [self.results.tree.levels[self.level], *attributes]
+        module, load = "results", "load_any_results"
+        tables = f"load_any_results({folder}).area_tables()"
+        if self.is_biased:
+            module, load = "estimates.area_counts", "AreaCounts"
+            tables = f"AreaCounts.load({folder})"
         return (
-            "import rpexplore as rp\n\n"
-            f"tables = rp.{kind}.load({str(folder)!r})\n"
+            f"from rpexplore.results.{module} import {load}\n\n"
+            f"tables = {tables}\n"
             f"table = tables.table({', '.join(map(repr, names))})\n"
         )
 

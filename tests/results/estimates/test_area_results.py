@@ -1,5 +1,8 @@
 """Tables of one area, and of areas side by side: those of the release, and what lies within."""
 
+from itertools import chain
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -49,6 +52,9 @@ def test_tables_of_an_area_and_side_by_side_are_those_of_the_release(
             listed = [area for area in range(areas.start, areas.stop) if area in own]
             asked = [own[area] for area in listed]
             assert shown.upper.reshape(len(asked), -1).tolist() == asked
+            read: dict[str, Any] = {}
+            exec(beside.reading_lines(*names[1:]), read)  # noqa: S102 (own lines)
+            assert read["table"]["upper_95"].tolist() == [*chain.from_iterable(asked)]
             if level == 2:  # towns, which have names; towns of N and of S have the same codes
                 assert shown.axes[0].labels == tuple(TREE.names[area].as_py() for area in listed)
                 if len(listed) == 4:
