@@ -249,9 +249,6 @@ def off_without_noise(seed, tables):
     return np.concatenate(off)
 
 
-PAIRS = [(0, 1), (0, 2), (1, 2)]
-
-
 def test_without_noise_tables_of_attributes_that_no_table_has_together_are_right():
     off = np.concatenate([off_without_noise(seed, PAIRS[:2]) for seed in range(8)])
     assert off.max() <= 1
