@@ -4,8 +4,6 @@ from rpexplore import errors as errors
 from rpexplore.analysis.area_forecast import AreaForecast as AreaForecast
 from rpexplore.analysis.baselines import compare as compare
 from rpexplore.analysis.forecast import Forecast as Forecast
-from rpexplore.analysis.most_people import MostPeople as MostPeople
-from rpexplore.analysis.most_people import plan_of_rest as plan_of_rest
 from rpexplore.analysis.rule_targets import RuleTargets as RuleTargets
 from rpexplore.data.engines.source import DatabaseSource as DatabaseSource
 from rpexplore.data.frames import FrameSource as FrameSource
@@ -22,7 +20,6 @@ from rpexplore.domain.ordered_values import Dates as Dates
 from rpexplore.domain.ordered_values import Integers as Integers
 from rpexplore.domain.public_tables import PublicTable as PublicTable
 from rpexplore.domain.survey import SurveyDesign as SurveyDesign
-from rpexplore.errors import RpexploreError as RpexploreError
 from rpexplore.planning.approval import approve as approve
 from rpexplore.planning.areas.area_workload import AreaWorkload as AreaWorkload
 from rpexplore.planning.losses.constrained import MaxWithinTargets as MaxWithinTargets
@@ -33,7 +30,6 @@ from rpexplore.planning.losses.losses import MaxVariance as MaxVariance
 from rpexplore.planning.losses.losses import PNorm as PNorm
 from rpexplore.planning.losses.losses import SumOfVariances as SumOfVariances
 from rpexplore.planning.minimum_budget import minimum_budget as minimum_budget
-from rpexplore.planning.pilot import with_pilot as with_pilot
 from rpexplore.planning.plan import Plan as Plan
 from rpexplore.planning.planner import optimum as optimum
 from rpexplore.planning.request import Request as Request
@@ -49,17 +45,12 @@ from rpexplore.releases.release import dry_run as dry_run
 from rpexplore.releases.release import release as release
 from rpexplore.releases.release import resume as resume
 from rpexplore.reports.report import report as report
-from rpexplore.results.area_results import sums_of_areas as sums_of_areas
 from rpexplore.results.combination import combine as combine
-from rpexplore.results.estimates.area_counts import area_guesses as area_guesses
-from rpexplore.results.estimates.area_counts import whole_area_counts as whole_area_counts
 from rpexplore.results.formats.imprint import Imprint as Imprint
 from rpexplore.results.formats.publishing import publish as publish
-from rpexplore.results.pilot_tables import pilot_tables as pilot_tables
 from rpexplore.results.processed_folder import postprocess as postprocess
 from rpexplore.results.results import load_results as load_results
 from rpexplore.results.shares import shares as shares
-from rpexplore.results.synthetic.area_records import synthesize_areas as synthesize_areas
 from rpexplore.results.synthetic.questions import Questions as Questions
 from rpexplore.results.synthetic.records import SyntheticRecords as SyntheticRecords
 from rpexplore.results.synthetic.records_folder import synthesize as synthesize
@@ -71,12 +62,10 @@ from rpexplore.workload.bases import Ranges as Ranges
 from rpexplore.workload.bases import Sums as Sums
 from rpexplore.workload.bases import WeightedCounts as WeightedCounts
 from rpexplore.workload.bases import Windows as Windows
-from rpexplore.workload.bases.custom import read_custom_basis as read_custom_basis
 from rpexplore.workload.query_list import QueryList as QueryList
 from rpexplore.workload.rules import Rule as Rule
 from rpexplore.workload.smooth_weights import SmoothWeights as SmoothWeights
 from rpexplore.workload.targets import Target as Target
-from rpexplore.workload.targets import parse_target as parse_target
 from rpexplore.workload.workload import Workload as Workload
 
 __version__: str

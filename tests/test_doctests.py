@@ -1,4 +1,4 @@
-"""The examples in docstrings of public names run, and every public name has a docstring."""
+"""The examples in docstrings run, and every public name has a docstring."""
 
 import ast
 import doctest
@@ -10,7 +10,12 @@ import pytest
 
 import rpexplore as rp
 
-MODULES = sorted(set(rp._MODULES.values()))
+PACKAGE = Path(rp.__file__).parent
+MODULES = sorted(
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    for path in PACKAGE.rglob("*.py")
+    if " >>> " in path.read_text(encoding="utf-8")
+)
 
 
 class Finder(doctest.DocTestFinder):

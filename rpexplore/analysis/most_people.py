@@ -64,7 +64,7 @@ class MostPeople:
     Example:
         >>> import rpexplore as rp
         >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 100, "sex": 2}), 2)
-        >>> found = rp.MostPeople(tables, rp.Budget(rho="0.01"), expected=20_000)
+        >>> found = MostPeople(tables, rp.Budget(rho="0.01"), expected=20_000)
         >>> found.people.median >= found.before.median
         True
         >>> plan = rp.plan(found.workload, loss=rp.SumOfVariances(), budget=found.budget)
@@ -242,7 +242,7 @@ def planned_rest(
     if len(pilots) != 1 or "" in pilots:
         raise PlanError(
             "The rest is planned from the figures of one pilot and nothing else; give the tables "
-            "of its release, rpexplore.pilot_tables(FOLDER), alone."
+            "of its release, rpexplore.results.pilot_tables.pilot_tables(FOLDER), alone."
         )
     found = MostPeople(
         tables.workload,
@@ -263,7 +263,7 @@ def plan_of_rest(
 
     Args:
         first: The plan whose pilot is released, with `then`: what the rest is planned for.
-        public: The pilot's figures: `rpexplore.pilot_tables` of its release.
+        public: The pilot's figures: `results.pilot_tables.pilot_tables` of its release.
 
     Returns:
         The plan to release into the folder of the run. It goes on with that run, and with no other
@@ -283,7 +283,7 @@ def plan_of_rest(
         ... )
         >>> counts = rp.ExpectedCounts(("sex",), (("0", "1"),), (900, 100))
         >>> figures = [rp.PublicTable(counts, pilot_sha256=64 * "0")]
-        >>> rest = rp.plan_of_rest(first, figures)  # in truth rp.pilot_tables("out-pilot")
+        >>> rest = plan_of_rest(first, figures)  # in truth pilot_tables("out-pilot")
         >>> rest.booked_sha256 == first.sha256, rest.rho <= first.rho
         (True, True)
     """

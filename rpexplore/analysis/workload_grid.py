@@ -16,7 +16,7 @@ from rpexplore.scenarios.area_study import AreaStudy, AreaTarget, area_targets
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting, given
 from rpexplore.workload.table_text import Table, title, titles
-from rpexplore.workload.targets import Target, parse_target, plain, target_of
+from rpexplore.workload.targets import Target, plain, target_of
 from rpexplore.workload.workload import Workload
 
 # ---- The workload as a grid of weights and targets, and back from what was typed.
@@ -223,7 +223,7 @@ def typed_target(text: str, name: str) -> AreaTarget:
     if not text.strip():
         return None
     try:
-        target = parse_target(text)
+        target = Target.parse(text)
     except WorkloadError as error:
         raise WorkloadError(f"{name} cannot be read: {error}") from None
     error = target.standard_error

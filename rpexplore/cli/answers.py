@@ -333,7 +333,6 @@ def answer_sums(
     areas: a file of lists, or the codes of one area
     """
     from rpexplore.domain.named_areas import lists_of_areas, typed_area
-    from rpexplore.results.area_results import sums_of_areas
 
     rows.check()
     option = "--area" if isinstance(areas, str) else "--areas"
@@ -347,9 +346,9 @@ def answer_sums(
                     f"{', '.join(names)}; all values of these are answered."
                 )
         if isinstance(areas, str):
-            sums = sums_of_areas(release, typed_area(areas), *attributes)
+            sums = release.sums_of_areas(typed_area(areas), *attributes)
         else:
-            sums = sums_of_areas(release, lists_of_areas(release.tree, areas), *attributes)
+            sums = release.sums_of_areas(lists_of_areas(release.tree, areas), *attributes)
     rows.say({"attributes": list(attributes)}, sums, key="sums")
 
 

@@ -295,7 +295,7 @@ def tables_at_levels(
     """
     from rpexplore.cli.inputs import with_other_target
     from rpexplore.workload.table_text import weight_from_text
-    from rpexplore.workload.targets import parse_target
+    from rpexplore.workload.targets import Target
     from rpexplore.workload.workload import Workload
 
     of_levels = {}
@@ -304,7 +304,7 @@ def tables_at_levels(
             continue
         tables = Workload.of(domain, asked["table"])
         weights = {table: weight_from_text(text) for table, text in asked["weight"].items()}
-        targets = {table: parse_target(text) for table, text in asked["target"].items()}
+        targets = {table: Target.parse(text) for table, text in asked["target"].items()}
         tables = tables.with_weights(weights).with_targets(targets)
         of_levels[level] = with_other_target(tables, other_targets)
     return of_levels

@@ -15,7 +15,6 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
 from rpexplore.workload.bases import CustomBasis
-from rpexplore.workload.bases.custom import read_custom_basis
 
 if TYPE_CHECKING:
     from rpexplore.data.source import PersonRule, Source
@@ -168,7 +167,7 @@ def workload_from_options(
     """
     from rpexplore.scenarios.bases import basis_choice_from_text, with_listed_basis_choices
     from rpexplore.workload.table_text import table_from_text, weight_from_text, workload_from_csv
-    from rpexplore.workload.targets import parse_target
+    from rpexplore.workload.targets import Target
     from rpexplore.workload.workload import Workload
 
     known = domain.with_levels
@@ -200,7 +199,7 @@ def workload_from_options(
         "a target, such as age,sex=20 or age,sex=±50 at 95 %",
     )
     united = united.with_weights({table: weight_from_text(text) for table, text in weights.items()})
-    united = united.with_targets({table: parse_target(text) for table, text in targets.items()})
+    united = united.with_targets({table: Target.parse(text) for table, text in targets.items()})
     return with_listed_basis_choices(
         with_other_target(united, for_others),
         [basis_choice_from_text(known, text, _custom_basis_of) for text in basis],
@@ -211,7 +210,7 @@ def with_other_target(workload: "Workload", texts: Sequence[str]) -> "Workload":
     """The workload with the target of a text for the tables that have none; one text at most."""
     import numpy as np
 
-    from rpexplore.workload.targets import parse_target
+    from rpexplore.workload.targets import Target
 
     if len(texts) > 1:
         raise WorkloadError(
@@ -221,16 +220,16 @@ def with_other_target(workload: "Workload", texts: Sequence[str]) -> "Workload":
     if not texts:
         return workload
     without = np.flatnonzero(np.isnan(workload.targets)).tolist()
-    other = parse_target(texts[0])
+    other = Target.parse(texts[0])
     return workload.with_targets({workload.tables[row]: other for row in without})
 
 
 def is_target(text: str) -> bool:
     """Whether a text is a target without a table."""
-    from rpexplore.workload.targets import parse_target
+    from rpexplore.workload.targets import Target
 
     with suppress(WorkloadError):
-        parse_target(text)
+        Target.parse(text)
         return True
     return False
 
@@ -254,7 +253,7 @@ def _by_table(
 
 
 def _custom_basis_of(path: Path, attribute: "Attribute") -> "CustomBasis":
-    return read_custom_basis(_bytes_of(path), path.name, attribute)
+    return CustomBasis.read(_bytes_of(path), path.name, attribute)
 
 
 # ---- lists of queries
@@ -287,9 +286,9 @@ def queries_from_options(
         )
     from rpexplore.workload.query_definitions import conditions_of_text, stated_from_text
     from rpexplore.workload.query_files import conditions_of_csv, stated_from_csv
-    from rpexplore.workload.targets import parse_target
+    from rpexplore.workload.targets import Target
 
-    default = None if target is None else parse_target(target)
+    default = None if target is None else Target.parse(target)
     if queries is not None and queries.suffix.lower() == ".csv":
         content = _bytes_of(queries)
         conditions = conditions_of_csv(content, queries.name)

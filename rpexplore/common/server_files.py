@@ -140,7 +140,7 @@ def log_event(event: str, **fields: str | int | float | None) -> None:
 def event_line(event: str, **fields: str | int | float | None) -> str:
     """The line of an event.
 
-    >>> event_line("page run", page="Home", seconds=0.1234)[-53:]
+    >>> event_line("page run", page="Home", seconds=0.1234)[-54:]
     '"event": "page run", "page": "Home", "seconds": 0.123}'
     """
     line: dict[str, Any] = {"time": datetime.now(UTC).isoformat(timespec="milliseconds")}

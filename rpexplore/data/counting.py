@@ -126,7 +126,8 @@ class BatchSource(Source):
 
         with self.readable():
             if areas is not None:
-                area_coder = AreaCoder(areas, self.name, self.columns(), first=len(domain))
+                needed = [*names, *(() if universe is None else universe.columns)]
+                area_coder = self._area_coder(areas, needed, len(domain))
                 names += area_coder.names
                 sizes += area_coder.sizes
             if person_rule is not None:
@@ -185,7 +186,7 @@ class BatchSource(Source):
             places = self._differing(names, codes_of, person_rule, universe, n_persons)
             differing |= {list(coding)[place] for place in places}
         if tree is not None:
-            areas = AreaCoder(AreaCuts(tree, ()), self.name, self.columns(), len(domain))
+            areas = self._area_coder(AreaCuts(tree, ()), [person_rule.column], len(domain))
 
             def area_of(batch: pa.RecordBatch) -> list[np.ndarray]:
                 return [np.maximum(areas.areas(batch), -1)]
@@ -193,6 +194,11 @@ class BatchSource(Source):
             if self._differing(areas.names, area_of, person_rule, universe, n_persons):
                 differing.add(len(domain))
         return differing
+
+    def _area_coder(self, areas: AreaCuts, needed: Sequence[str], first: int) -> AreaCoder:
+        """needed: the other columns, read together with the lowest level, which is always there."""
+        lowest = areas.tree.levels[1:][-1:]
+        return AreaCoder(areas, self.name, self.columns([*needed, *lowest]), first)
 
     def _differing(
         self,

@@ -84,7 +84,7 @@ class FrameSource(BatchSource):
                             digest.update(part)
         return Fingerprint(self._table.nbytes, "", digest.hexdigest())
 
-    def columns(self) -> tuple[str, ...]:
+    def columns(self, wanted: Sequence[str] = ()) -> tuple[str, ...]:
         return tuple(self._table.column_names)
 
     def batches(self, names: Sequence[str]) -> Generator[tuple[pa.RecordBatch, float], None, None]:

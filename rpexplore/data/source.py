@@ -452,8 +452,11 @@ class Source(Protocol):
         """How values are read, where somebody may say that: encoding and positions; else ""."""
         return ""
 
-    def columns(self) -> tuple[str, ...]:
-        """The names of the records' columns, in their order; looks at no record."""
+    def columns(self, wanted: Sequence[str] = ()) -> tuple[str, ...]:
+        """The names of the records' columns, in their order; looks at no record.
+
+        wanted: columns that are to be read together, by which a text file's separator is chosen
+        """
         ...
 
     def count(

@@ -349,7 +349,7 @@ class _Search:
         """
         assert self._coupling is not None
         assert self._all_cells is not None
-        coupling, n_cells = self._coupling, [*map(self._map.cells, self._map.tables)]
+        coupling, n_cells = self._coupling, list(map(self._map.cells, self._map.tables))
         penalty = np.repeat([self._penalty[table] for table in self._map.tables], n_cells)
         sizes = {subset: float(self._map.cells(subset)) for subset in self._map.family}
         of_table, of_shared = coupling.for_contributions(sizes)

@@ -21,8 +21,11 @@ from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.planning.planner import suits, with_neighbours
 from rpexplore.planning.solvers.caps import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.kinds_of_records import find_feasible_with_kinds
-from rpexplore.planning.solvers.panels import minimise_in_panel
-from rpexplore.planning.solvers.replacements import LEAST_COST, minimise_replacing
+from rpexplore.planning.solvers.neighbours import (
+    LEAST_COST,
+    minimise_in_panel,
+    minimise_replacing,
+)
 from rpexplore.planning.solvers.solution import TOLERANCE, Solution, dual_bound, rounding_allowance
 from rpexplore.planning.solving import phases, weights_within
 from rpexplore.planning.table_plan import noise_of_residuals

@@ -74,7 +74,7 @@ def with_pilot(
         >>> import rpexplore as rp
         >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 100, "sex": 2}), 2)
         >>> plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
-        >>> piloted = rp.with_pilot(plan, "5%")
+        >>> piloted = with_pilot(plan, "5%")
         >>> float(piloted.part("tables").pilot), piloted.rho == plan.rho
         (0.059, True)
     """

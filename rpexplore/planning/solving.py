@@ -41,9 +41,12 @@ from rpexplore.planning.solvers.kinds_of_records import (
     minimise_with_kinds,
 )
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance, minimise_p_norm
-from rpexplore.planning.solvers.panels import minimise_in_panel
+from rpexplore.planning.solvers.neighbours import (
+    LEAST_COST,
+    minimise_in_panel,
+    minimise_replacing,
+)
 from rpexplore.planning.solvers.record_prices import with_best_prices
-from rpexplore.planning.solvers.replacements import LEAST_COST, minimise_replacing
 from rpexplore.planning.solvers.solution import (
     Solution,
     dual_bound,

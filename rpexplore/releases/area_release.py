@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.common.processes import Progress, in_order
@@ -17,12 +18,18 @@ from rpexplore.data.areas import AreaShares, Work
 from rpexplore.data.source import Counts
 from rpexplore.domain.area_tree import AreaRange, AreaTree
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.result_schema import frame_of
+from rpexplore.domain.result_schema import RELEASED, Column, apart_from, frame_of
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.areas.area_sums import area_number
+from rpexplore.planning.areas.area_sums import (
+    AreaLists,
+    AreaSums,
+    area_number,
+    variances_of_sums,
+)
 from rpexplore.planning.mechanism.reconstruction import query_attributes
 from rpexplore.releases.area_files import (
+    CellErrors,
     ReleasedAnswers,
     area_files,
     empty_file,
@@ -56,7 +63,12 @@ from rpexplore.releases.means import clamping_of
 from rpexplore.releases.measurement import Part, check_ranges
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.readme import area_readme
-from rpexplore.releases.table_cells import MEANS_FOLDER, TABLES
+from rpexplore.releases.table_cells import (
+    MEANS_FOLDER,
+    TABLES,
+    arrays_of_figures,
+    label_columns,
+)
 
 # tables/         each table on each level in a folder of its own, as Parquet files of areas that
 #                     follow one another, one row a cell of an area (`area_files`)
@@ -68,6 +80,7 @@ from rpexplore.releases.table_cells import MEANS_FOLDER, TABLES
 
 
 _BYTES_PER_NUMBER, _BYTES_PER_CELL = 12, 40  # or fewer, of what is measured and of tables
+_LIST = Column("list", "code", "The list of areas that are added up.", attribute="list")
 
 
 class TablesInAreas(PartReader):
@@ -185,6 +198,63 @@ class TablesInAreas(PartReader):
             first = min(path.name for path in (self.folder / folder).iterdir())
             rows = pyarrow.parquet.read_schema(self.checked / f"{folder}/{first}").empty_table()
         return frame_of(rows)
+
+    def sums_of_areas(self, lists: AreaLists, *attributes: str) -> pd.DataFrame:
+        """A table summed over lists of areas: unbiased, with exact standard errors.
+
+        Args:
+            lists: As of `AreaPlan.accuracy_of_sums`: name -> areas, or a single area such as "R01".
+            attributes: Those of a table of the plan; none for totals.
+
+        Returns:
+            One row a cell of a list: list, the labels of attributes, value, standard_error,
+            lower_95, upper_95.
+
+        Raises:
+            ReleaseError: If an area of a list has no answer.
+            DomainError: For an area that is not there, or that a list counts twice.
+            WorkloadError: For a table that is asked for nowhere.
+        """
+        plan = self.plan
+        sums = AreaSums.of(self.tree, lists)
+        indices, tables = query_attributes(plan.domain, [attributes]), plan.workload.tables
+        names = tuple(plan.domain.names[index] for index in indices)
+        table, parts = tables.position(names), self.parts
+        errors_of = CellErrors.of(parts, table)
+        variances = variances_of_sums(plan, sums)[errors_of.residuals]
+        without = np.flatnonzero(np.any(np.isnan(variances), axis=0)).tolist()
+        if without:
+            raise ReleaseError(
+                f"The list {sums.names[without[0]]!r} has an area for which the table "
+                f"({', '.join(names) or 'total'}) was not asked; take areas of another level."
+            )
+        labels = [
+            label_columns(plan.domain.attributes[index], tables.basis_of(table, index))
+            for index in indices
+        ]
+        values = np.zeros((len(sums.names), *(len(named[0][1]) for named in labels)))
+        answers = self.answers_in_areas
+        for part, within in enumerate(parts.areas):
+            inside = np.zeros(len(sums.areas), dtype=bool)
+            rows = np.zeros(len(sums.areas), dtype=np.int64)
+            for level, areas in enumerate(within.slices):
+                here = (sums.areas >= areas.start) & (sums.areas < areas.stop)
+                inside |= here
+                rows[here] = within.rows(level).start + sums.areas[here] - areas.start
+            if np.any(inside):
+                of_areas = answers.of_part(part).tables(table, rows[inside])
+                np.add.at(values, sums.lists[inside], of_areas)
+        of_cells = errors_of.from_variances(variances)
+        errors = np.broadcast_to(of_cells, (len(values), values[0].size)).ravel()
+        codes = np.indices(values.shape).reshape(values.ndim, -1)
+        of_cells = [_LIST, *(column for named in labels for column, _ in named)]
+        arrays = [pa.array(sums.names).take(codes[0])]
+        for code, named in zip(codes[1:], labels, strict=True):
+            arrays += [texts.take(code) for _, texts in named]
+        arrays += arrays_of_figures(RELEASED, values.ravel(), errors)
+        columns = (*apart_from(of_cells, RELEASED), *RELEASED)
+        fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]
+        return frame_of(pa.table(arrays, schema=pa.schema(fields)))
 
     def clamping_of(self, attributes: Collection[str]) -> str:
         return clamping_of(self.domain, attributes)

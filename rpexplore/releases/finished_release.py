@@ -70,6 +70,8 @@ from rpexplore.releases.readme import release_readme
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rpexplore.planning.areas.area_sums import AreaLists
+
 FORMAT = ("rpexplore-release", 2)
 WRITING = "Writing the release"  # what `on_progress` is told
 
@@ -331,6 +333,10 @@ class SeveralParts(PartReader):
                 "areas, too."
             )
         return self._first(lambda part: part.table(names))
+
+    def sums_of_areas(self, lists: "AreaLists", *attributes: str) -> "pd.DataFrame":
+        """A table summed over lists of areas; see `AreaRelease.sums_of_areas`."""
+        return self.area_tables().sums_of_areas(lists, *attributes)
 
     def counts(self, *attributes: Any) -> "pd.DataFrame":
         """Any marginal within a table, by single values; see `TableRelease.counts`."""

@@ -124,7 +124,7 @@ def _definitions(recipe: Recipe, prefix: str = "") -> str:
         number = target.to_json()
         # A number leaves it as it was whether the target is required.
         if with_required or isinstance(number, str):
-            return f"rp.parse_target({literal(str(target))})"
+            return f"rp.Target.parse({literal(str(target))})"
         return repr(number)
 
     return text_from_template(
@@ -232,7 +232,7 @@ def _with_basis(choice: BasisChoice, file: str) -> str:
 def _basis(choice: BasisChoice, file: str) -> str:
     if file:
         attribute = f"domain[{literal(choice.attribute)}]"
-        return f"rp.read_custom_basis(file.read_bytes(), file.name, {attribute})"
+        return f"rp.CustomBasis.read(file.read_bytes(), file.name, {attribute})"
     values = [(getattr(choice.basis, field.name), field.default) for field in fields(choice.basis)]
     arguments = [literal(value) for value, default in values if value != default]
     return f"rp.{type(choice.basis).__name__}({', '.join(arguments)})"

@@ -22,7 +22,7 @@ from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Basis, CustomBasis, to_json
-from rpexplore.workload.bases.custom import csv_from_custom_basis, read_custom_basis
+from rpexplore.workload.bases.custom import csv_from_custom_basis
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.workload import Workload
 
@@ -142,7 +142,7 @@ def _file(basis: CustomBasis, attribute: Attribute, taken: set[str]) -> tuple[st
     if _PLAIN.fullmatch(basis.name) and basis.name.lower() not in taken:
         name, text = f"{basis.name}.csv", csv_from_custom_basis(basis, attribute)
         try:
-            if read_custom_basis(text.encode(), name, attribute) == basis:
+            if CustomBasis.read(text.encode(), name, attribute) == basis:
                 return name, text
         except WorkloadError:  # labels that CSV cannot tell from something else
             pass

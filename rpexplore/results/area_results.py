@@ -1,7 +1,7 @@
 """Tables of areas as results to look at, and sums over lists of areas."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -26,12 +26,10 @@ from rpexplore.domain.result_schema import (
     RELEASED,
     Column,
     Schema,
-    apart_from,
     frame_of,
 )
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_design import AreaDesign
-from rpexplore.planning.areas.area_sums import AreaLists, AreaSums, variances_of_sums
 from rpexplore.planning.mechanism.asked_levels import least_noisy_query
 from rpexplore.planning.mechanism.reconstruction import (
     MarginalNoise,
@@ -41,14 +39,12 @@ from rpexplore.planning.mechanism.reconstruction import (
     sums_of,
 )
 from rpexplore.releases.area_files import (
-    CellErrors,
     asked_areas,
     asked_tables,
     items_of_areas,
     rows_of_areas,
 )
 from rpexplore.releases.area_release import TablesInAreas
-from rpexplore.releases.finished_release import Release
 from rpexplore.releases.items import Answer, Figures, Item, Marginal, PartReader
 from rpexplore.releases.manifest import CheckedFolder
 from rpexplore.releases.means import (
@@ -62,7 +58,6 @@ from rpexplore.releases.means import (
 from rpexplore.releases.table_cells import (
     MEANS_FOLDER,
     Labels,
-    arrays_of_figures,
     label_columns,
     table_of_cells,
 )
@@ -209,7 +204,7 @@ class AreaTables(Figures):
     results: AreaResults
     level: int
     areas: slice
-    axis: str
+    axis: str = field()  # which has no default here: `Figures` has one
     empty: tuple[int, ...] = ()
 
     in_areas: ClassVar[bool] = True
@@ -469,12 +464,16 @@ class AreaTables(Figures):
 
     def reading_lines(self, *attributes: str) -> str:
         """Python lines that read a table for all areas of the level."""
-        tree, folder = self.results.tree, self.results.named
-        names = [tree.levels[self.level], *attributes]
-        kind = "AreaCounts" if self.is_biased else "AreaRelease"
+        folder = repr(str(self.results.named))
+        names = [self.results.tree.levels[self.level], *attributes]
+        module, load = "results", "load_any_results"
+        tables = f"load_any_results({folder}).area_tables()"
+        if self.is_biased:
+            module, load = "estimates.area_counts", "AreaCounts"
+            tables = f"AreaCounts.load({folder})"
         return (
-            "import rpexplore as rp\n\n"
-            f"tables = rp.{kind}.load({str(folder)!r})\n"
+            f"from rpexplore.results.{module} import {load}\n\n"
+            f"tables = {tables}\n"
             f"table = tables.table({', '.join(map(repr, names))})\n"
         )
 
@@ -599,71 +598,3 @@ class AreaTables(Figures):
             codes = pa.DictionaryArray.from_arrays(of_rows, texts)
             rows = rows.add_column(0, column.field(codes.type), codes)
         return rows
-
-
-# ---- Sums over lists of areas, as a release answers them: school districts as lists of blocks.
-
-
-_LIST = Column("list", "code", "The list of areas that are added up.", attribute="list")
-
-
-def sums_of_areas(
-    release: TablesInAreas | Release, lists: AreaLists, *attributes: str
-) -> "pd.DataFrame":
-    """A table summed over lists of areas: unbiased, with exact standard errors.
-
-    Args:
-        release: Of tables in areas.
-        lists: As of `AreaPlan.accuracy_of_sums`: name -> areas, or a single area such as "R01".
-        attributes: Those of a table of the plan; none for totals.
-
-    Returns:
-        One row a cell of a list: list, the labels of attributes, value, standard_error, lower_95,
-        upper_95.
-
-    Raises:
-        ReleaseError: If an area of a list has no answer.
-        DomainError: For an area that is not there, or that a list counts twice.
-        WorkloadError: For a table that is asked for nowhere.
-    """
-    tables_in_areas: TablesInAreas = release.area_tables()
-    plan = tables_in_areas.plan
-    sums = AreaSums.of(plan.workload.tree, lists)
-    indices, tables = query_attributes(plan.domain, [attributes]), plan.workload.tables
-    names = tuple(plan.domain.names[index] for index in indices)
-    table, parts = tables.position(names), tables_in_areas.parts
-    errors_of = CellErrors.of(parts, table)
-    variances = variances_of_sums(plan, sums)[errors_of.residuals]
-    without = np.flatnonzero(np.any(np.isnan(variances), axis=0)).tolist()
-    if without:
-        raise ReleaseError(
-            f"The list {sums.names[without[0]]!r} has an area for which the table "
-            f"({', '.join(names) or 'total'}) was not asked; take areas of another level."
-        )
-    labels = [
-        label_columns(plan.domain.attributes[index], tables.basis_of(table, index))
-        for index in indices
-    ]
-    values = np.zeros((len(sums.names), *(len(named[0][1]) for named in labels)))
-    answers = tables_in_areas.answers_in_areas
-    for part, within in enumerate(parts.areas):
-        inside = np.zeros(len(sums.areas), dtype=bool)
-        rows = np.zeros(len(sums.areas), dtype=np.int64)
-        for level, areas in enumerate(within.slices):
-            here = (sums.areas >= areas.start) & (sums.areas < areas.stop)
-            inside |= here
-            rows[here] = within.rows(level).start + sums.areas[here] - areas.start
-        if np.any(inside):
-            of_areas = answers.of_part(part).tables(table, rows[inside])
-            np.add.at(values, sums.lists[inside], of_areas)
-    of_cells = errors_of.from_variances(variances)
-    errors = np.broadcast_to(of_cells, (len(values), values[0].size)).ravel()
-    codes = np.indices(values.shape).reshape(values.ndim, -1)
-    of_cells = [_LIST, *(column for named in labels for column, _ in named)]
-    arrays = [pa.array(sums.names).take(codes[0])]
-    for code, named in zip(codes[1:], labels, strict=True):
-        arrays += [texts.take(code) for _, texts in named]
-    arrays += arrays_of_figures(RELEASED, values.ravel(), errors)
-    columns = (*apart_from(of_cells, RELEASED), *RELEASED)
-    fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]
-    return frame_of(pa.table(arrays, schema=pa.schema(fields)))

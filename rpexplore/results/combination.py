@@ -49,7 +49,12 @@ from rpexplore.releases.table_cells import BYTES_PER_CELL, TABLES, files_of_tabl
 from rpexplore.releases.table_release import LabelsOfBases, TableRelease
 from rpexplore.results.combined_areas import CombinedAreas
 from rpexplore.results.combined_counts import CombinedCounts
-from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
+from rpexplore.results.combined_sources import (
+    MeasuredRelease,
+    ReleaseId,
+    joint_domain,
+    refuse_other_records,
+)
 from rpexplore.results.combined_tables import combined_tables
 from rpexplore.results.known_groups import SumsOfGroups, trees_of
 from rpexplore.results.known_totals import known_text
@@ -71,7 +76,6 @@ from rpexplore.results.processed_tables import (
     write_readme,
     write_tables,
 )
-from rpexplore.results.same_records import ReleaseId, refuse_other_records
 from rpexplore.results.synthetic.records import KIND as SYNTHETIC
 from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.results.unbiased import Estimates, read_arrays, write_arrays

@@ -18,12 +18,12 @@ What was done is also in the metadata of every Parquet file. Written as a `new_f
 comes last.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,7 @@ import pyarrow as pa
 from rpexplore.common.numbers import normal_quantile, shown_few, shown_value
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.text import FORMULAS_ESCAPED, data_size, joined
+from rpexplore.data.engines.connections import Connection
 from rpexplore.domain.domain import AttributeIndices, Domain, subsets
 from rpexplore.domain.readings import READINGS, SMOOTH_COVERAGE
 from rpexplore.domain.result_schema import (
@@ -56,6 +57,7 @@ from rpexplore.estimation.whole_numbers import (
     with_margins,
 )
 from rpexplore.estimation.whole_numbers import rounded as whole_numbers
+from rpexplore.planning.areas.area_sums import AreaName
 from rpexplore.planning.mechanism.reconstruction import answers, marginal
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.feasibility import computer_memory
@@ -70,6 +72,7 @@ from rpexplore.releases.packed_tables import (
 )
 from rpexplore.releases.table_cells import TABLES
 from rpexplore.releases.table_release import LabelsOfBases, TableRelease
+from rpexplore.results.estimates.area_counts import AreaCounts, area_guesses, whole_area_counts
 from rpexplore.results.estimates.level_counts import CountsAtLevels, counts_at_levels
 from rpexplore.results.estimates.shrinkage import GroupDistances, smooth, write_shrinkage
 from rpexplore.results.known_release import KnownTable
@@ -111,6 +114,7 @@ _MOST_SEARCHED_IN_ALL = 200_000
 _SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative, or smooth
 
 
+@overload
 def postprocess(
     source: PartReader,
     output: str | Path,
@@ -121,8 +125,39 @@ def postprocess(
     known_totals: KnownTotals | None = None,
     escape_formulas: bool = False,
     file_per_table: bool = False,
+    in_areas: Literal[False] = False,
     on_progress: Progress = no_progress,
-) -> ProcessedTables:
+) -> ProcessedTables: ...
+
+
+@overload
+def postprocess(
+    source: PartReader,
+    output: str | Path,
+    *,
+    in_areas: Literal[True],
+    method: Method,
+    rounded: bool | int = True,
+    known_totals: Mapping[AreaName, int] | None = None,
+    cluster: Connection | None = None,
+    on_progress: Progress = no_progress,
+) -> AreaCounts: ...
+
+
+def postprocess(
+    source: PartReader,
+    output: str | Path,
+    *,
+    method: Method | None = None,
+    rounded: bool | int | None = None,
+    gap: float | None = None,
+    known_totals: Any = None,
+    escape_formulas: bool = False,
+    file_per_table: bool = False,
+    in_areas: bool = False,
+    cluster: Connection | None = None,
+    on_progress: Progress = no_progress,
+) -> ProcessedTables | AreaCounts:
     """Make tables nonnegative or whole; costs no privacy, as only what was released is looked at.
 
     Whatever is done, cells that impossible combinations leave without a record are 0.
@@ -140,11 +175,15 @@ def postprocess(
         gap: Of nonnegative tables, which share of the distance to the noisy ones may be avoidable;
             `nonnegative.GAP` if left out.
         known_totals: Publicly known counts that all tables meet, as of `with_known_totals`: the
-            attributes of each marginal -> its counts. They are not protected. The unbiased answers
-            beside the values meet them, too, and have the errors that this leaves.
+            attributes of each marginal -> its counts; in areas each area -> its total. They are not
+            protected. The unbiased answers of tables without areas, beside the values, meet them,
+            too, and have the errors that this leaves.
         escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
             would take for formulas.
         file_per_table: Whether each table has files of its own, however many there are.
+        in_areas: Whether it is the tables in areas that are made so, which are whole in any case:
+            "nonnegative" as of `whole_area_counts`, "smooth" as of `area_guesses`.
+        cluster: Spark, for smooth tables in areas; see `area_guesses`.
 
     Returns:
         The tables that were written.
@@ -152,8 +191,38 @@ def postprocess(
     Raises:
         ReleaseError: If there is nothing to do, the gap is out of range or goes with no method,
             nothing can be written, or nonnegative tables would need more memory than there is; for
-            known totals that cannot be met, or are to be rounded to multiples.
+            known totals that cannot be met, or are to be rounded to multiples; for tables in areas
+            also what these functions raise, and any option that they do not have.
     """
+    if in_areas:
+        refused = {"gap": gap is not None, "escape_formulas": escape_formulas}
+        refused |= {"file_per_table": file_per_table, "rounded=False": rounded is False}
+        if method is None:
+            raise ReleaseError(
+                "Tables in areas are made nonnegative or smooth, and whole; give method="
+                '"nonnegative" or method="smooth".'
+            )
+        if method == "smooth":
+            refused["rounded"] = rounded not in (None, True, False)
+        else:
+            refused["cluster"] = cluster is not None
+        for option in (option for option, is_given in refused.items() if is_given):
+            raise ReleaseError(f"{option} does not go with {method} tables in areas; leave it out.")
+        areas: Any = source.area_tables()
+        if method == "smooth":
+            return area_guesses(
+                areas, output, totals=known_totals, cluster=cluster, on_progress=on_progress
+            )
+        base = 1 if rounded in (None, True) else rounded
+        return whole_area_counts(
+            areas, output, totals=known_totals, base=base, on_progress=on_progress
+        )
+    if cluster is not None:
+        raise ReleaseError(
+            "A cluster makes tables in areas smooth; leave it out, or give in_areas."
+        )
+    if rounded is None:
+        rounded = False
     released: TableRelease | Estimates = source.unbiased_tables()
     if known_totals is not None:
         _check(method, rounded, gap, has_totals=True)

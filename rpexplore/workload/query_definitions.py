@@ -35,7 +35,7 @@ from rpexplore.workload.query_list import (
     terms_from_row,
 )
 from rpexplore.workload.table_text import in_quotes
-from rpexplore.workload.targets import NOTATIONS, Target, parse_target
+from rpexplore.workload.targets import NOTATIONS, Target
 
 # A list as text has one query a line: its name and a colon, its condition, and behind ± or @ its
 # target. The name and the target may be left out:
@@ -297,7 +297,7 @@ def _target(text: str, default: Target | None) -> Target:
         return default
     if len(text) > _MAX_TARGET_LENGTH:
         raise WorkloadError(f"The target must be written like {NOTATIONS}, got a long text.")
-    target = parse_target(text)
+    target = Target.parse(text)
     if target.required:
         raise WorkloadError(
             "The target of a count cannot be required, since all counts of a list are met in "

@@ -21,7 +21,7 @@ from rpexplore.domain.ordered_values import Integers
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.bases.base import Operator
-from rpexplore.workload.targets import Target, parse_target
+from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def tables_from_text(domain: Domain, text: str) -> tuple[Table, ...]:
 def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
     """The workload of a CSV text with the columns attributes and maybe weight, target and required.
 
-    Targets are texts as `parse_target` has them; an empty required is what the target says.
+    Targets are texts as `Target.parse` has them; an empty required is what the target says.
     `source` is named in errors; a `WorkloadError` names the line that cannot be used.
     """
     rows = csv_rows(text, source, WorkloadError, delimiter=None)
@@ -221,7 +221,7 @@ def weight_from_text(text: str) -> float:
 
 
 def _target_of_row(text: str, required: str) -> Target | None:
-    target = parse_target(text) if text.strip() else None
+    target = Target.parse(text) if text.strip() else None
     word = required.strip().lower()
     if word not in {"", *_TRUTHS}:
         raise WorkloadError(f"The column required says yes or no, got {shown(required)!r}.")

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -178,8 +178,43 @@ class Target:
         return plain(self.value)
 
     def __str__(self) -> str:
-        """As it is typed; `parse_target` undoes it."""
+        """As it is typed; `Target.parse` undoes it."""
         return f"{self.text} required" if self.required else self.text
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The target that a text says; `WorkloadError` for anything else, with examples.
+
+        A standard error: "20", "σ 20", "se 20". A margin of error: "±50", "+-50" or "+/- 50", which
+        is one at 95 %, or "±50 at 99 %". A share of a count: "5 % of 1000". Thousands may be
+        separated: "1,000", "1 000"; another comma is a decimal one: "2,5", "0,125". With "required"
+        or "!" before or behind, the target is required.
+
+        Example:
+            >>> round(Target.parse("5 % of 1000").standard_error, 6)
+            50.0
+        """
+        if len(text) > _MOST_SIGNS:
+            raise WorkloadError(
+                f"The target must have at most {_MOST_SIGNS} characters, got {len(text):,}; write "
+                f"it like {NOTATIONS}."
+            )
+        parts = _REQUIRED.fullmatch(text.strip())
+        assert parts is not None  # any text matches
+        required = bool(parts["before"] or parts["behind"])
+        for unit, pattern in _PATTERNS.items():
+            match = pattern.fullmatch(parts["body"].strip())
+            if match is not None:
+                numbers = {
+                    name: _decimal_text(number)
+                    for name, number in match.groupdict().items()
+                    if number is not None
+                }
+                return cls(unit=unit, required=required, **numbers)
+        raise WorkloadError(
+            f"The target must be written like {NOTATIONS}, got {shown(text)!r}; a share says "
+            "of which count."
+        )
 
     # ---- files
 
@@ -192,41 +227,6 @@ class Target:
         return str(self)
 
 
-def parse_target(text: str) -> Target:
-    """The target that a text says; `WorkloadError` for anything else, with examples.
-
-    A standard error: "20", "σ 20", "se 20". A margin of error: "±50", "+-50" or "+/- 50", which is
-    one at 95 %, or "±50 at 99 %". A share of a count: "5 % of 1000". Thousands may be separated:
-    "1,000", "1 000"; another comma is a decimal one: "2,5", "0,125". With "required" or "!" before
-    or behind, the target is required.
-
-    Example:
-        >>> round(parse_target("5 % of 1000").standard_error, 6)
-        50.0
-    """
-    if len(text) > _MOST_SIGNS:
-        raise WorkloadError(
-            f"The target must have at most {_MOST_SIGNS} characters, got {len(text):,}; write it "
-            f"like {NOTATIONS}."
-        )
-    parts = _REQUIRED.fullmatch(text.strip())
-    assert parts is not None  # any text matches
-    required = bool(parts["before"] or parts["behind"])
-    for unit, pattern in _PATTERNS.items():
-        match = pattern.fullmatch(parts["body"].strip())
-        if match is not None:
-            numbers = {
-                name: _decimal_text(number)
-                for name, number in match.groupdict().items()
-                if number is not None
-            }
-            return Target(unit=unit, required=required, **numbers)
-    raise WorkloadError(
-        f"The target must be written like {NOTATIONS}, got {shown(text)!r}; a share says "
-        "of which count."
-    )
-
-
 def _decimal_text(number: str) -> str:
     number = number.replace("−", "-")
     return _BETWEEN_DIGITS.sub("" if _IN_GROUPS.match(number) else ".", number)
@@ -236,7 +236,7 @@ def target_of(value: "Target | Number | None") -> Target | None:
     """A target as it may be given: itself, a standard error, a text, or None."""
     if value is None or isinstance(value, Target):
         return value
-    return parse_target(value) if isinstance(value, str) else Target(value)
+    return Target.parse(value) if isinstance(value, str) else Target(value)
 
 
 def plain(number: Decimal, separated: str = "") -> str:

@@ -133,7 +133,7 @@ def test_what_is_taken_from_tables_that_met_their_target_anyway():
     row = tables.tables.index(("age", "sex"))
 
     def taken(margin: float) -> str:
-        target = rp.parse_target(f"±{margin:.6g} required")
+        target = rp.Target.parse(f"±{margin:.6g} required")
         workload = tables.with_targets({("age", "sex"): target})
         plan = plan_tables(workload, loss=SumWithinTargets(), budget=budget)
         return binding_targets.describe_taken(

@@ -11,7 +11,7 @@ import rpexplore as rp
 from rpexplore.analysis.explanation import describe_former, explanation
 from rpexplore.planning.mechanism.variances import CELLS
 from rpexplore.planning.planner import optimum, plan_tables
-from rpexplore.workload.targets import parse_target
+from rpexplore.workload.targets import Target
 from tests.analysis import bases
 from tests.support.strategies import losses, workloads, workloads_with_bases
 
@@ -171,8 +171,8 @@ def test_a_table_that_does_not_bind():
 def test_what_the_target_did():
     def outcome(target):
         tables = rp.Workload.all_up_to(DOMAIN, 2)
-        targets = {table: parse_target(target) for table in tables.tables}
-        workload = tables.with_targets(targets | {("age",): parse_target("40")})
+        targets = {table: Target.parse(target) for table in tables.tables}
+        workload = tables.with_targets(targets | {("age",): Target.parse("40")})
         return " ".join(sentences(made(workload, rp.MaxVariance("target")), "age", "sex"))
 
     text = outcome("±20 at 95 %")
@@ -181,12 +181,12 @@ def test_what_the_target_did():
     assert "is met, at σ = " in text
     assert "(by its target)" in text
     assert "Its target, σ = 1, is missed: short by " in outcome("1")
-    tables = rp.Workload.all_up_to(DOMAIN, 2).with_targets({("age", "sex"): parse_target("3 !")})
+    tables = rp.Workload.all_up_to(DOMAIN, 2).with_targets({("age", "sex"): Target.parse("3 !")})
     text = " ".join(sentences(made(tables, rp.SumWithinTargets(), "0.5"), "age", "sex"))
     assert "The objective does not count the table, as its target is required." in text
     assert "Its required target, σ = 3, is just met: it decides how accurate the table is." in text
     # Three-way tables need its measurements, and more accurate ones.
-    loose = rp.Workload.all_up_to(DOMAIN, 3).with_targets({("age", "sex"): parse_target("30 !")})
+    loose = rp.Workload.all_up_to(DOMAIN, 3).with_targets({("age", "sex"): Target.parse("30 !")})
     text = " ".join(sentences(made(loose, rp.SumWithinTargets(), "0.5"), "age", "sex"))
     assert "Its required target, σ = 30, is met, at σ = " in text
 

@@ -197,7 +197,7 @@ def test_with_the_design_of_a_survey_good_cells_are_those_of_a_small_total_error
     groups = forecast.by_group("sex")
     assert groups["people_median"].between(0, 1).all()
     assert "sampling (design effect 1.5 and 2.5 of sex × age" in str(forecast)
-    with pytest.raises(rp.RpexploreError, match="of no table of the plan"):
+    with pytest.raises(rp.errors.RpexploreError, match="of no table of the plan"):
         rp.Forecast(plan, expected=9, survey=rp.SurveyDesign(1, ((("age",), 2),)))
 
 
@@ -205,9 +205,9 @@ def test_the_same_plan_has_the_same_forecast_and_bad_input_one_sentence():
     plan = plan_of(DOMAIN, 2, 1)
     first, second = (rp.Forecast(plan, expected=1000) for _ in range(2))
     pd.testing.assert_frame_equal(first.tables(), second.tables())
-    with pytest.raises(rp.RpexploreError, match="at most 1"):
+    with pytest.raises(rp.errors.RpexploreError, match="at most 1"):
         rp.Forecast(plan, expected=1000, share=1.5)
-    with pytest.raises(rp.RpexploreError, match="needs the number of records"):
+    with pytest.raises(rp.errors.RpexploreError, match="needs the number of records"):
         rp.Forecast(plan)
 
 
@@ -256,7 +256,7 @@ def test_large_attributes_are_not_kept_and_too_large_ones_left_out(monkeypatch):
     again = [population.shares((0,)) * 50_000 for population in populations.drawn()]
     assert np.max(np.abs(counts - again) / np.sqrt(again)) < 5  # 38 counts about their means
     assert len(forecast.by_group("place")) == 2001
-    with pytest.raises(rp.RpexploreError, match="forecast has 'person'"):
+    with pytest.raises(rp.errors.RpexploreError, match="forecast has 'person'"):
         forecast.by_group("person")
 
 

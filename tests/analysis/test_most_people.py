@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.analysis.most_people import MostPeople
 from tests.domain.test_public_tables import DOMAIN, table
 
 PUBLIC = (table("age", [300, 200, 60, 40, 20, 10]), table("job", [400, 200, 30]))
@@ -13,7 +14,7 @@ TABLES = rp.Workload.of(DOMAIN, [("age",), ("sex",), ("age", "job")])
 BUDGET = rp.Budget(rho="0.004")
 
 
-def forecast(weights: np.ndarray, found: rp.MostPeople) -> rp.Forecast:
+def forecast(weights: np.ndarray, found: MostPeople) -> rp.Forecast:
     named = dict(zip(TABLES.tables, weights, strict=True))
     plan = rp.plan(TABLES.with_weights(named), loss=rp.SumOfVariances(), budget=BUDGET)
     return rp.Forecast(plan, drawn=found.counts, limit=found.limit, survey=found.survey)
@@ -24,7 +25,7 @@ def forecast(weights: np.ndarray, found: rp.MostPeople) -> rp.Forecast:
 )
 def test_no_other_weights_have_more_people_in_good_cells(certainty, survey):
     """Beside 64 others, each 2.5 times the one before; and what is said of those found."""
-    found = rp.MostPeople(TABLES, BUDGET, public=PUBLIC, certainty=certainty, survey=survey)
+    found = MostPeople(TABLES, BUDGET, public=PUBLIC, certainty=certainty, survey=survey)
     end = {"median": "median", "surely": "low"}[certainty]
     reached = forecast(found.workload.weights, found)
     assert found.people == pytest.approx(reached.people, abs=1e-6)

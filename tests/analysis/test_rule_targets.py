@@ -117,14 +117,14 @@ def test_no_budget_reaches_a_rule_that_the_surveys_own_error_breaks():
         tables, ["CV<=20% for 80% of people in each table"], public=public, survey=design
     )
     assert "without any noise, the survey's own error (design effect 4) leaves 70 %" in found.reason
-    with pytest.raises(rp.RpexploreError, match="No budget reaches the rule"):
+    with pytest.raises(rp.errors.RpexploreError, match="No budget reaches the rule"):
         _ = found.workload
     less = RuleTargets(
         tables, ["CV<=20% for 70% of people in each table"], public=public, survey=design
     )
     # σ² = 0.04 · 70² − 4 · 70 · (1 − 70/200) = 196 − 182.
     np.testing.assert_allclose(less.workload.targets, [14**0.5])
-    with pytest.raises(rp.RpexploreError, match="is of no table of the plan"):
+    with pytest.raises(rp.errors.RpexploreError, match="is of no table of the plan"):
         RuleTargets(
             tables, RULES[:1], public=public, survey=rp.SurveyDesign(1.0, ((("sex",), 2.0),))
         )
@@ -173,7 +173,7 @@ def test_no_budget_reaches_cells_that_hold_nobody():
     tables = rp.Workload.of(DOMAIN, [("age",), ("sex",)])
     found = RuleTargets(tables, ["CV<=20% for 90% of cells in each table"], public=public)
     assert "67 % of the cells of age hold anybody" in found.reason
-    with pytest.raises(rp.RpexploreError, match="No budget reaches the rule"):
+    with pytest.raises(rp.errors.RpexploreError, match="No budget reaches the rule"):
         _ = found.workload
     fewer = RuleTargets(tables, ["CV<=20% for 60% of cells in age"], public=public)
     assert fewer.reason == ""
@@ -193,7 +193,7 @@ def test_a_rule_about_a_table_that_cannot_be_forecast_is_refused():
     wage = rp.Attribute("wage", rp.Amounts(0, 9, 0, "EUR"))
     domain = rp.Domain((*DOMAIN.attributes, wage))
     tables = rp.Workload.of(domain, [("sex",), ("sex", "wage")])
-    with pytest.raises(rp.RpexploreError, match="cannot be forecast: of sums of amounts"):
+    with pytest.raises(rp.errors.RpexploreError, match="cannot be forecast: of sums of amounts"):
         RuleTargets(tables, ["CV<=20% for 90% of people in sex,wage"], expected=100)
     each = RuleTargets(tables, ["CV<=20% for 90% of people in each table"], expected=100)
     assert np.isnan(each.workload.targets).tolist() == [False, True]

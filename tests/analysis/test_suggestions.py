@@ -234,9 +234,9 @@ def test_what_cannot_be_suggested_is_said():
     amounts = rp.Domain((SEX, rp.Attribute("income", rp.Amounts(0, 100))))
     tables = rp.Workload.of(amounts, [("sex",), ("sex", "income")])
     forecast = rp.Forecast(planned(tables=tables), expected=1000)
-    with pytest.raises(rp.RpexploreError, match="cannot be forecast"):
+    with pytest.raises(rp.errors.RpexploreError, match="cannot be forecast"):
         forecast.suggest([("sex", "income")])
-    with pytest.raises(rp.RpexploreError, match="not in the workload"):
+    with pytest.raises(rp.errors.RpexploreError, match="not in the workload"):
         forecast.suggest([()])
     assert rp.Forecast(planned("10"), expected=10**9).suggest() == []
 

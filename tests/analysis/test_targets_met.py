@@ -14,7 +14,7 @@ from rpexplore.planning.part_plan import Z_95
 from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
-from rpexplore.workload.targets import MET_FACTOR, parse_target
+from rpexplore.workload.targets import MET_FACTOR, Target
 from tests.support.strategies import workloads
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
@@ -38,7 +38,7 @@ DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
     ],
 )
 def test_outcomes(text, error, message):
-    assert targets_met.describe_outcome(parse_target(text), error) == message
+    assert targets_met.describe_outcome(Target.parse(text), error) == message
 
 
 UNITS = st.sampled_from(["{}", "±{}", "±{} at 99 %", "{} % of 1234"])
@@ -46,7 +46,7 @@ UNITS = st.sampled_from(["{}", "±{}", "±{} at 99 %", "{} % of 1234"])
 
 @given(UNITS, st.decimals("0.01", "99999", places=2), st.floats(0.5, 2))
 def test_what_is_met_never_reads_as_if_it_were_not(unit, value, times):
-    target = parse_target(unit.format(value))
+    target = Target.parse(unit.format(value))
     error = times * target.standard_error
     shown = targets_met.describe_now(target, error)
     number = float(re.sub(r"[^0-9.e-]", "", shown))
@@ -90,7 +90,7 @@ def test_without_a_scenario_targets_are_standard_errors():
     plan = scenario().table_plan()
     result = targets_met.of_targets(plan)
     assert result.index.tolist() == targets_met.of_targets(plan, scenario().request).index.tolist()
-    wanted = [parse_target(text).standard_error for text in result["wanted"]]
+    wanted = [Target.parse(text).standard_error for text in result["wanted"]]
     assert wanted == plan.workload.targets[result.index].tolist()
     assert result["outcome"].str.contains("%|±").sum() == 0
     # Nor are they those of a request for something else.

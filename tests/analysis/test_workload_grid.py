@@ -180,16 +180,16 @@ def test_a_grid_shows_targets_as_typed_and_whether_they_are_met():
 def test_a_must_is_marked_and_unmarked():
     scenario = Scenario(DOMAIN).with_group(GroupSetting((), target="±50"))
     marked, _ = edited(scenario, {"required": True})
-    assert target_of(marked) == rp.parse_target("±50 required")
+    assert target_of(marked) == rp.Target.parse("±50 required")
     assert edited(marked, {"required": False}) == (scenario, [])
     # Typed anew it stays one, unless the mark is taken away as well; both are typed over and over.
     anew = edited(marked, {"target": "30"})
-    assert target_of(anew[0]) == rp.parse_target("30 required")
+    assert target_of(anew[0]) == rp.Target.parse("30 required")
     assert edited(anew[0], {"target": "30"}) == anew
     both = edited(marked, {"target": "30", "required": False})
-    assert target_of(both[0]) == rp.parse_target("30")
+    assert target_of(both[0]) == rp.Target.parse("30")
     assert edited(both[0], {"required": False, "target": "30"}) == both
-    assert target_of(edited(scenario, {"target": "! 30"})[0]) == rp.parse_target("30 required")
+    assert target_of(edited(scenario, {"target": "! 30"})[0]) == rp.Target.parse("30 required")
 
 
 def test_a_group_of_required_lets_one_table_off():

@@ -8,6 +8,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.forecast import public_tables_among
+from rpexplore.analysis.most_people import plan_of_rest
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.errors import LedgerError, PlanError, ReleaseError, WorkloadError
@@ -61,7 +62,7 @@ def test_a_rest_that_was_made_from_another_pilot_is_not_drawn(data, output, tmp_
     assert drawn(unfinished(output)) == pilot
     assert load_plan(unfinished(output) / "plan.json").sha256 == FIRST.sha256
     with pytest.raises(PlanError, match="from the figures of one pilot and nothing else"):
-        rp.plan_of_rest(FIRST, [PublicTable(ExpectedCounts.of_total(5))])
+        plan_of_rest(FIRST, [PublicTable(ExpectedCounts.of_total(5))])
 
 
 def test_a_dry_run_refuses_a_first_plan_and_a_pilot_as_the_run_does(data, output):

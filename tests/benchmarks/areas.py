@@ -27,6 +27,7 @@ from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.area_workload import shrinking_detail
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.plan import load_plan
+from rpexplore.results.estimates.area_counts import whole_area_counts
 from tests.benchmarks.measure import REPEATS, Row, in_own_process, once, peak_gigabytes
 
 _LEVELS = {"state": 51, "county": 3_142, "tract": 85_143, "group": 240_089, "block": 8_185_075}
@@ -245,7 +246,7 @@ def whole_counts_of_areas() -> list[Row]:
         mock_people(data, tree, 330_000_000 // 50)
         release = rp.release(plan, data, Path(name) / "out")
         start = time.process_time()
-        seconds, _ = once(partial(rp.whole_area_counts, release, Path(name) / "whole"))
+        seconds, _ = once(partial(whole_area_counts, release, Path(name) / "whole"))
         processor = time.process_time() - start
     return [
         (f"whole counts of 8 tables in {tree.n_areas:,} areas, s", seconds, "<=", 300),

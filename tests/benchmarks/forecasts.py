@@ -13,6 +13,9 @@ import numpy as np
 import pandas as pd
 
 import rpexplore as rp
+from rpexplore.analysis.most_people import MostPeople, plan_of_rest
+from rpexplore.planning.pilot import with_pilot
+from rpexplore.results.pilot_tables import pilot_tables
 from tests.benchmarks import data_of_r
 from tests.benchmarks.measure import Row, best_of_three
 from tests.benchmarks.planning import DATA
@@ -82,7 +85,7 @@ def released_pilot(name: str, plan: rp.Plan) -> tuple[rp.PublicTable, ...]:
             records = Path(shutil.copy(path, place))
         output, ledger = records.parent / "out", records.parent / "ledger.sqlite"
         made = rp.release(plan, records, output, pilot_only=True, ledger=ledger)
-        return rp.pilot_tables(made.folder)
+        return pilot_tables(made.folder)
 
 
 def figures(names: tuple[str, ...], *, known: str) -> pd.DataFrame:
@@ -98,7 +101,7 @@ def figures(names: tuple[str, ...], *, known: str) -> pd.DataFrame:
             if known == "one-way margins":
                 public = margins_of(domain, codes)
             elif known != "number":
-                plan = rp.with_pilot(plan, "5%")
+                plan = with_pilot(plan, "5%")
                 public, expected = released_pilot(name, plan), None
             found = rp.Forecast(plan, public=public, expected=expected).by_order()
             for order, true in truth(plan, codes, 0.2).iterrows():
@@ -155,8 +158,8 @@ def rests_of_pilots() -> list[Row]:
         tables, then = rp.Workload.all_up_to(domain, 3), rp.RestObjective()
         budget = rp.Budget(rho="0.02")
         first = rp.plan(tables, loss=rp.SumOfVariances(), budget=budget, pilot="2%", then=then)
-        rest = rp.plan_of_rest(first, released_pilot(name, first))
-        by_number = rp.MostPeople(tables, budget, expected=len(codes)).plan.alone
+        rest = plan_of_rest(first, released_pilot(name, first))
+        by_number = MostPeople(tables, budget, expected=len(codes)).plan.alone
         before, known, after = (_people(plan, codes) for plan in (first, by_number, rest))
         gap = rest.part("tables").certificate.gap
         rows += [

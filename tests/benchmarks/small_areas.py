@@ -28,6 +28,7 @@ from rpexplore.releases.area_measurement import AreaAnswers
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.measurement import residual_answers
 from rpexplore.results.estimates.area_cells import PartCells, cells_of
+from rpexplore.results.estimates.area_counts import area_guesses
 from rpexplore.results.estimates.area_families import mean_noise
 from rpexplore.results.estimates.area_guesses import (
     BestGuesses,
@@ -35,6 +36,7 @@ from rpexplore.results.estimates.area_guesses import (
     tables_with_errors,
 )
 from rpexplore.results.estimates.whole_areas import WholeCounts, known_totals
+from rpexplore.results.synthetic.area_records import synthesize_areas
 from tests.benchmarks import made_up_state
 from tests.benchmarks.measure import Row, in_own_process, once, peak_gigabytes
 
@@ -318,7 +320,7 @@ def records_of_a_state() -> list[Row]:
 def _guess(folder: Path) -> tuple[float, float]:
     release = rp.Release.load(folder / "out")
     start = time.process_time()
-    once(partial(rp.area_guesses, release, folder / "guesses"))
+    once(partial(area_guesses, release, folder / "guesses"))
     return time.process_time() - start, peak_gigabytes()
 
 
@@ -327,7 +329,7 @@ def _synthesize(folder: Path) -> tuple[float, int, float]:
 
     guesses = load_area_results(folder / "guesses")
     start = time.process_time()
-    records = rp.synthesize_areas(guesses, folder / "records")
+    records = synthesize_areas(guesses, folder / "records")
     return time.process_time() - start, records.n_records, peak_gigabytes()
 
 

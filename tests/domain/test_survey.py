@@ -67,10 +67,10 @@ def test_a_design_is_read_as_it_was_written_and_others_are_refused():
         {"sampling_fraction": 1.5},
         {"of_tables": ((("a",), 1.0), (("a",), 2.0))},
     ):
-        with pytest.raises(rp.RpexploreError):
+        with pytest.raises(rp.errors.RpexploreError):
             SurveyDesign(**wrong)
-    with pytest.raises(rp.RpexploreError, match=r"0\.6 is 60 %"):
+    with pytest.raises(rp.errors.RpexploreError, match=r"0\.6 is 60 %"):
         SurveyDesign.from_weights(60)
     for content in ({}, {**design.to_json(), "of_tables": [["age", 2]]}, 5):
-        with pytest.raises(rp.RpexploreError):
+        with pytest.raises(rp.errors.RpexploreError):
             SurveyDesign.from_json(content)

@@ -178,7 +178,7 @@ def test_released_areas_are_on_maps_in_sums_and_processed(app, tmp_path):
     assert "nowhere" in plain(session.texts("error"))
     # Sums over lists of areas, and whole counts, which are opened when they are made.
     session.text_area(key="lists of areas").input("ends: N|1, S\nnorth: N").run()
-    sums = rp.sums_of_areas(done, {"ends": ["N|1", "S"], "north": ["N"]})
+    sums = done.sums_of_areas({"ends": ["N|1", "S"], "north": ["N"]})
     shown = session.dataframe[1].value.sort_values("list", ignore_index=True)
     assert shown["upper_95"].tolist() == sums["upper_95"].tolist()
     session.text_area(key="lists of areas").input("N|1").run()

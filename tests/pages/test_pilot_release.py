@@ -5,10 +5,12 @@ from fractions import Fraction
 import pytest
 
 import rpexplore as rp
+from rpexplore.analysis.most_people import plan_of_rest
 from rpexplore.planning.rest import on_top_of_pilot
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.pilot import pilot_folder, plan_behind_pilot
 from rpexplore.releases.release import release
+from rpexplore.results.pilot_tables import pilot_tables
 from tests.pages.conftest import App, confirmed_run, finish, plain, set_up
 from tests.support.stopped_runs import killed
 
@@ -23,7 +25,7 @@ def test_a_run_stops_behind_its_pilot_and_goes_on(app, records, tmp_path):
     assert "The pilot is released" in session.success[0].value
     assert not output.exists()
     pilot = rp.Release.load(pilot_folder(output))
-    made = rp.Forecast(session.planned, rp.pilot_tables(pilot_folder(output)))
+    made = rp.Forecast(session.planned, pilot_tables(pilot_folder(output)))
     assert made.describe() in plain(session.texts("markdown"))
     account = Ledger.beside(records).account(records)
     finish(session.press("Go on"))
@@ -64,7 +66,7 @@ def test_the_rest_is_planned_accepted_and_drawn_behind_a_reload(asking, app, tmp
     finish(confirmed_run(asking))
     assert "The pilot is released" in asking.success[0].value
     first = scenario.plan()
-    rest = rp.plan_of_rest(first, rp.pilot_tables(pilot_folder(output)))
+    rest = plan_of_rest(first, pilot_tables(pilot_folder(output)))
     assert rest.sha256 in plain(asking.texts("caption"))
     # The page is closed, and a new session, of another scenario, goes on from the folder.
     session = set_up(app("release"), path)

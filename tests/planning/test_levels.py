@@ -374,7 +374,7 @@ def test_what_looks_at_single_cells_is_proven_and_verified(loss, make):
 
 def test_what_needs_the_conic_solver_says_so_where_it_is_not_installed(monkeypatch):
     monkeypatch.setattr("rpexplore.common.installation.find_spec", lambda name: None)
-    with pytest.raises(rp.RpexploreError, match="rpexplore\\[custom\\]"):
+    with pytest.raises(rp.errors.RpexploreError, match="rpexplore\\[custom\\]"):
         rp.plan(crossing(), loss=rp.MaxVariance(), budget=ONE)
 
 
@@ -395,7 +395,7 @@ def test_the_smallest_budget_for_targets_is_enough_and_no_smaller_one_is():
     plan = rp.plan(workload, loss=rp.SumWithinTargets(), budget=smallest.budget).part("tables")
     assert np.all(np.sqrt(plan.table_variances.largest) <= workload.targets)
     less = rp.Budget(rho=smallest.rho * 0.9999)
-    with pytest.raises(rp.RpexploreError, match="cannot all be met"):
+    with pytest.raises(rp.errors.RpexploreError, match="cannot all be met"):
         rp.plan(workload, loss=rp.SumWithinTargets(), budget=less)
 
 
@@ -434,7 +434,7 @@ def test_one_level_costs_what_as_many_values_cost():
     ],
 )
 def test_what_is_not_there_for_several_levels_is_refused(ask, message):
-    with pytest.raises(rp.RpexploreError, match=message):
+    with pytest.raises(rp.errors.RpexploreError, match=message):
         ask(crossing())
 
 

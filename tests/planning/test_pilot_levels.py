@@ -11,7 +11,13 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.variances import CellVariances
-from rpexplore.planning.pilot import pilot_plan, pilot_scales, rest_scales, share_of_pilot
+from rpexplore.planning.pilot import (
+    pilot_plan,
+    pilot_scales,
+    rest_scales,
+    share_of_pilot,
+    with_pilot,
+)
 from rpexplore.planning.planner import optimum
 from rpexplore.planning.rest import on_top_of_pilot
 from rpexplore.planning.table_plan import TablePlan
@@ -91,7 +97,7 @@ def test_a_pilot_measures_the_first_residuals_of_the_plan_by_its_matrices(make):
     assert rp.Plan.parse(first.text).sha256 == first.sha256
     share = share_of_pilot(tables)
     assert share is not None
-    again = rp.with_pilot(first, share, then=tables.then)
+    again = with_pilot(first, share, then=tables.then)
     assert again.part("tables").pilot == tables.pilot
 
 

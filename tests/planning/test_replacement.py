@@ -21,7 +21,7 @@ from rpexplore.planning.mechanism.replacement import (
     chosen_groups,
     dearest_replacement,
 )
-from rpexplore.planning.pilot import pilot_plan, pilot_scales, rest_scales
+from rpexplore.planning.pilot import pilot_plan, pilot_scales, rest_scales, with_pilot
 from rpexplore.planning.table_plan import TablePlan
 
 BUDGET = rp.Budget(rho="0.5", neighbours="replace")
@@ -219,7 +219,7 @@ def test_what_is_not_known_is_refused():
 def test_a_pilot_and_what_follows_cost_no_pair_more_than_the_plan():
     domain = rp.Domain.from_sizes({"sex": 2, "age": 5, "region": 4})
     plan = rp.plan(rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=BUDGET)
-    piloted = rp.Plan.parse(rp.with_pilot(plan, "5%").text)
+    piloted = rp.Plan.parse(with_pilot(plan, "5%").text)
     assert rp.verify(piloted).holds
     assert piloted.exact_privacy_cost == plan.exact_privacy_cost
     tables = piloted.part("tables")
@@ -236,7 +236,7 @@ def test_a_pilot_and_what_follows_cost_no_pair_more_than_the_plan():
     assert float(one_way.exact_privacy_cost) == pytest.approx(dearest_pair(alone, first), rel=1e-6)
     exact = rp.Budget(rho="0.5", exact=["sex"])
     with pytest.raises(PlanError, match="does not go with a panel or with exact totals"):
-        rp.with_pilot(rp.plan(plan.part("tables").workload, loss=rp.SumOfVariances(), budget=exact))
+        with_pilot(rp.plan(plan.part("tables").workload, loss=rp.SumOfVariances(), budget=exact))
 
 
 def test_the_smallest_budget_is_one_at_which_targets_are_met():

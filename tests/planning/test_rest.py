@@ -11,7 +11,13 @@ import rpexplore as rp
 from rpexplore.common.numbers import Decimals
 from rpexplore.errors import PlanError, RpexploreError
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
-from rpexplore.planning.pilot import dearer_with_pilot, pilot_plan, pilot_scales, rest_scales
+from rpexplore.planning.pilot import (
+    dearer_with_pilot,
+    pilot_plan,
+    pilot_scales,
+    rest_scales,
+    with_pilot,
+)
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.rest import on_top_of_pilot
 from rpexplore.planning.table_plan import TablePlan
@@ -125,7 +131,7 @@ def test_epsilon_follows_from_rho_alone():
     assert first.rho < rp.plan(TABLES, loss=rp.SumOfVariances(), budget=STATED).rho
     plan = rp.plan(TABLES, loss=rp.SumOfVariances(), budget=STATED)
     with pytest.raises(PlanError, match="keeps an ε by its ρ alone"):
-        rp.with_pilot(plan, "5%", then=rp.RestObjective())
+        with_pilot(plan, "5%", then=rp.RestObjective())
 
 
 def test_verify_finds_what_is_not_of_the_first_plan():

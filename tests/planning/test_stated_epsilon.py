@@ -8,6 +8,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.text import rounded
+from rpexplore.planning.pilot import with_pilot
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
@@ -100,7 +101,7 @@ def test_rounds_are_told_by_zcdp():
 
 def test_a_pilot_keeps_it():
     planned = rp.plan(TABLES, loss=SUM, budget=Budget(epsilon=2, delta="1e-6"))
-    piloted = rp.with_pilot(planned, "5%")
+    piloted = with_pilot(planned, "5%")
     assert planned.epsilon("1e-6") * 0.999 < piloted.epsilon("1e-6") <= 2
     assert rp.verify(piloted).holds
 

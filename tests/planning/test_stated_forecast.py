@@ -33,7 +33,7 @@ def test_a_plan_with_its_forecast_is_read_as_it_was_written(plan, tmp_path):
 def test_a_forecast_that_was_changed_afterwards_is_noticed(plan):
     text = plan.text.replace('"n_records":5000', '"n_records":9000')
     assert text != plan.text
-    with pytest.raises(rp.RpexploreError, match="was changed since it was written"):
+    with pytest.raises(rp.errors.RpexploreError, match="was changed since it was written"):
         Plan.parse(text)
 
 
@@ -55,7 +55,7 @@ def test_a_forecast_that_was_changed_afterwards_is_noticed(plan):
 )
 def test_what_cannot_have_been_forecast_is_refused(plan, key, value):
     content = {**plan.forecast.to_json(), key: value}
-    with pytest.raises(rp.RpexploreError):
+    with pytest.raises(rp.errors.RpexploreError):
         replace(plan, forecast=StatedForecast.from_json(content))
 
 

@@ -15,6 +15,7 @@ from rpexplore.releases import area_measurement, area_parts
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.measurement import check_ranges
 from rpexplore.results.area_results import AreaResults
+from rpexplore.results.estimates.area_counts import area_guesses, whole_area_counts
 from rpexplore.results.formats.crosstab import crosstab
 
 INCOME = rp.Amounts("-0.5", "99.5", decimals=1, unit="EUR", missing=(("", "not stated"),))
@@ -141,7 +142,7 @@ def test_one_area_and_areas_side_by_side_are_looked_at_as_any_results(tmp_path):
     assert south.means_of(["sex"]) is None
     towns = results.side_by_side(2, TREE.level_slice(2))
     assert len(towns.means_of(["town", "sex", "income"])) == 6
-    sums = rp.sums_of_areas(results.release, {"both": [["N"], ["S"]]}, "sex", "income")
+    sums = results.release.sums_of_areas({"both": [["N"], ["S"]]}, "sex", "income")
     top = results.release.table("all", "sex", "income")
     np.testing.assert_allclose(sums["value"], top["value"], atol=1e-6)
 
@@ -219,7 +220,7 @@ def test_empty_areas_have_sums_of_0_and_no_means(tmp_path):
 @pytest.mark.usefixtures("no_noise")
 def test_whole_counts_and_best_guesses_are_of_the_counts_alone(tmp_path):
     areas = released(planned(), tmp_path).part("areas")
-    for made in (rp.whole_area_counts, rp.area_guesses):
+    for made in (whole_area_counts, area_guesses):
         counts = made(areas, tmp_path / made.__name__)
         assert counts.table("town", "sex")["value"].tolist() == [2, 1, 1, 1, 1, 1]
         items = AreaResults(areas, counts).items
@@ -229,4 +230,4 @@ def test_whole_counts_and_best_guesses_are_of_the_counts_alone(tmp_path):
     weighted = planned(TABLES.weighted_by("w"))
     others = released(weighted, tmp_path, "weighted").part("areas")
     with pytest.raises(ReleaseError, match="all tables of this release have weighted sums"):
-        rp.whole_area_counts(others, tmp_path / "none")
+        whole_area_counts(others, tmp_path / "none")

@@ -17,6 +17,7 @@ from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.releases import area_measurement, area_parts
 from rpexplore.releases.area_release import AreaRelease
 from rpexplore.results.area_results import AreaResults
+from rpexplore.results.estimates.area_counts import whole_area_counts
 from tests.releases.area_plans import OTHERS, PLANS, RECORDS, TREE
 from tests.releases.table_plan import entries, runs
 from tests.support.results import names_of
@@ -119,7 +120,7 @@ def test_tables_in_other_bases_are_released_and_added_up(data, output):
     assert blocks["age"].unique().tolist() == ["≤ 0", "≤ 1", "≤ 2"]
     assert len(set(np.round(blocks["standard_error"][:6], 9))) > 1  # cells differ
     lists = {"two": [("N", "1", "a"), ("N", "1", "c")], "north": ["N"]}
-    sums = rp.sums_of_areas(release, lists, "sex", "age")
+    sums = release.sums_of_areas(lists, "sex", "age")
     values = blocks["value"].to_numpy().reshape(-1, 6)
     np.testing.assert_allclose(sums["value"][:6], values[0] + values[2])
     of_north = release.table("region", "sex", "age", within="N")
@@ -128,7 +129,7 @@ def test_tables_in_other_bases_are_released_and_added_up(data, output):
     planned = plan.accuracy_of_sums(lists, [("sex", "age")]).set_index("list")["standard_error"]
     np.testing.assert_allclose(means[planned.index], planned)
     with pytest.raises(ReleaseError, match="in other bases; plan and release tables of single"):
-        rp.whole_area_counts(release, output.with_name("whole"))
+        whole_area_counts(release, output.with_name("whole"))
     (north,) = [area for area in range(TREE.n_areas) if TREE.path(area) == ("N",)]
     tables = AreaResults(release).of_area(north)
     assert tables.domain is None

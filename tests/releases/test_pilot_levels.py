@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.analysis.most_people import plan_of_rest
 from rpexplore.domain.public_tables import PublicTables
 from rpexplore.planning.planner import optimum
 from rpexplore.planning.rest import on_top_of_pilot
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.pilot import figures_sha256
 from rpexplore.releases.release import release
+from rpexplore.results.pilot_tables import pilot_tables
 from tests.releases.table_plan import draw_by, no_noise, runs
 from tests.releases.test_pilot_release import drawn, measured_in, pilot_of, unfinished
 from tests.support.stopped_runs import killed
@@ -62,11 +64,11 @@ def output(tmp_path) -> Path:
 
 def test_the_rest_is_planned_from_the_figures_of_all_levels(data, output):
     pilot = release(FIRST, data, output, pilot_only=True)
-    figures = rp.pilot_tables(pilot.folder)
+    figures = pilot_tables(pilot.folder)
     names = [table.counts.attributes for table in figures]
     assert names == [(), ("sex",), ("age@adult",), ("age@odd",), ("age@five",), ("age",)]
     assert not PublicTables(TABLES.domain.of_records, figures).contradictions  # they add up
-    plan = rp.plan_of_rest(FIRST, figures)
+    plan = plan_of_rest(FIRST, figures)
     assert rp.verify(plan).holds
     done = release(plan, data, output)
     (run,) = runs(data)
@@ -107,7 +109,7 @@ def test_a_rest_that_is_killed_goes_on_and_draws_no_pilot_again(data, output, tm
 def test_counts_of_all_levels_are_drawn_together_by_their_errors(data, output):
     """Coarse groups are as sure as they were measured, and not as all their values together."""
     pilot = release(FIRST, data, output, pilot_only=True)
-    figures = rp.pilot_tables(pilot.folder)
+    figures = pilot_tables(pilot.folder)
     known = PublicTables(TABLES.domain.of_records, figures)
     by_name = {table.counts.attributes[-1:]: i for i, table in enumerate(figures)}
     adult, five, single = (by_name[(name,)] for name in ("age@adult", "age@five", "age"))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.analysis.most_people import plan_of_rest
 from rpexplore.domain.result_schema import PLANNED_ANEW, RELEASED, Schema
 from rpexplore.errors import ApprovalError, ReleaseError
 from rpexplore.estimation.table_map import MeasuredResiduals
@@ -27,7 +28,7 @@ from rpexplore.releases.pilot import figures_sha256, plan_behind_pilot
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.residual_files import measurements_of
 from rpexplore.releases.table_release import TableSteps
-from rpexplore.results.pilot_tables import public_tables
+from rpexplore.results.pilot_tables import pilot_tables, public_tables
 from tests.releases.table_plan import CSV, DOMAIN, QUERIES, draw_by, no_noise, runs
 from tests.releases.test_pilot_release import Drawn, drawn, measured_in, pilot_of, unfinished
 from tests.releases.test_several_parts import keep_what_was_drawn
@@ -82,7 +83,7 @@ def stating(rest: Plan, pilot_sha256: str) -> Plan:
 def test_the_rest_is_measured_by_the_plan_that_is_made_of_the_pilot(data, output):
     pilot = release(FIRST, data, output, pilot_only=True)
     first = drawn(unfinished(output))
-    plan = rp.plan_of_rest(FIRST, rp.pilot_tables(pilot.folder))
+    plan = plan_of_rest(FIRST, pilot_tables(pilot.folder))
     done = release(plan, data, output)
     (run,) = runs(data)
     assert (run.state, run.plan_sha256) == ("finished", FIRST.sha256)
@@ -293,7 +294,7 @@ def planned_from(pilot: np.ndarray):
         replace(table, pilot_sha256=64 * "0")
         for table in public_tables(figures, first.domain, "pilot")
     ]
-    return rp.plan_of_rest(SMALL, public_ones).part("tables")
+    return plan_of_rest(SMALL, public_ones).part("tables")
 
 
 @pytest.fixture(scope="module")

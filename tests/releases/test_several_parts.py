@@ -13,6 +13,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError, DomainError, LedgerError, ReleaseError
+from rpexplore.planning.pilot import with_pilot
 from rpexplore.releases import adaptive_rounds, area_measurement, measurement, release_steps
 from rpexplore.releases.area_release import AreaRelease
 from rpexplore.releases.ledger.ledger import Ledger
@@ -559,7 +560,7 @@ def test_the_noise_that_is_drawn_is_what_epsilon_is_proven_from(pilot, data, out
     spied(monkeypatch, draw)
     plan = plan_of(THREE)
     if pilot:
-        plan = rp.with_pilot(plan, "5%")
+        plan = with_pilot(plan, "5%")
     release(plan, data, output)
     for kind in ("tables", "counts"):
         noise = plan.part(kind).noise

@@ -27,7 +27,7 @@ def names_of(**own: rp.CustomBasis) -> list[str]:
     files = custom_basis_files(workload)
     for (attribute_index, basis), (name, text) in files.items():
         attribute = workload.domain.attributes[attribute_index]
-        assert rp.read_custom_basis(text.encode(), name, attribute) == basis
+        assert rp.CustomBasis.read(text.encode(), name, attribute) == basis
     return [name for name, _ in files.values()]
 
 
@@ -81,7 +81,7 @@ def test_every_file_is_read_again_exactly(any_domain, data):
     workload = rp.Workload.of(any_domain, [(attribute.name,)]).with_bases({attribute.name: own})
     ((name, text),) = custom_basis_files(workload).values()
     assert re.fullmatch(r"[A-Za-z0-9 _-]+\.(csv|json)", name)
-    assert rp.read_custom_basis(text.encode(), name, attribute) == own
+    assert rp.CustomBasis.read(text.encode(), name, attribute) == own
 
 
 def test_scenarios_have_both_kinds():
@@ -104,4 +104,4 @@ def test_scenarios_have_both_kinds():
 )
 def test_what_is_no_file_of_questions_is_refused(content, name, message):
     with pytest.raises(WorkloadError, match=message):
-        rp.read_custom_basis(content, name, domain()["a"])
+        rp.CustomBasis.read(content, name, domain()["a"])

@@ -107,7 +107,7 @@ def test_a_script_has_targets_as_typed_and_the_same_required(tmp_path):
     assert made.workload.required.tolist() == plan.workload.required.tolist()
     text = path.read_text("utf-8")
     for typed in ("±50 at 95 % required", "30", "5 % of 1000", "12.50 required"):
-        assert f'rp.parse_target("{typed}")' in text
+        assert f'rp.Target.parse("{typed}")' in text
 
 
 def test_a_script_has_the_pilot_of_its_plan(tmp_path):

@@ -75,7 +75,7 @@ def test_targets_are_shown_as_typed_and_whether_required():
 
 def test_without_a_scenario_targets_are_standard_errors():
     listed, *_ = targets(WITH_TARGETS.table_plan()).parts
-    total = rp.parse_target("±0.5").standard_error
+    total = rp.Target.parse("±0.5").standard_error
     assert {row[0]: row[1] for row in listed.rows} == {
         "(total)": f"σ = {total!r}",
         "age": "σ = 500",

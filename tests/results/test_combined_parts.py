@@ -11,7 +11,7 @@ import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.releases.release import release
-from rpexplore.results.area_results import AreaResults, sums_of_areas
+from rpexplore.results.area_results import AreaResults
 from rpexplore.results.combination import combine, load_combined, write_combined
 from rpexplore.workload.query_definitions import stated_from_text
 from rpexplore.workload.query_list import QueryList
@@ -155,7 +155,7 @@ def test_areas_are_generalised_least_squares(in_areas, tmp_path):
         np.testing.assert_allclose(table["value"], queries @ cells, atol=1e-7)
         variances = np.einsum("ij,jk,ik->i", queries, inverse, queries)
         np.testing.assert_allclose(table["standard_error"] ** 2, variances, rtol=1e-7)
-    assert len(sums_of_areas(areas, {"all": [0]})) == 1
+    assert len(areas.sums_of_areas({"all": [0]})) == 1
     assert "combined by inverse variance from 2 releases" in AreaResults(areas).of_area(1).label
 
 

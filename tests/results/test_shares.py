@@ -73,7 +73,7 @@ def test_shares_of_small_bases_are_empty(released):
     ("per", "where", "message"), [(["sex"], {"sex": "1"}, "cannot both"), (["x"], {}, "'x'")]
 )
 def test_shares_that_mean_nothing_are_refused(released, per, where, message):
-    with pytest.raises(rp.RpexploreError, match=message):
+    with pytest.raises(rp.errors.RpexploreError, match=message):
         rp.shares(released, where, per=per)
 
 

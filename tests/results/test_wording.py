@@ -11,10 +11,10 @@ import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.release import release
 from rpexplore.results.combination import combine, load_combined, write_combined
-from rpexplore.results.estimates.area_counts import AreaCounts
+from rpexplore.results.estimates.area_counts import AreaCounts, whole_area_counts
 from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import ProcessedTables
-from rpexplore.results.synthetic.area_records import AreaRecords
+from rpexplore.results.synthetic.area_records import AreaRecords, synthesize_areas
 from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.results.synthetic.records_folder import synthesize
 from tests.releases.parts_plan import plan_of, records
@@ -46,8 +46,8 @@ def folders(tmp_path_factory) -> Path:
     write_combined(combine(done.part("tables")), folder / "combined")
     postprocess(done.part("tables"), folder / "processed", method="smooth", rounded=True)
     synthesize(done.part("tables"), folder / "synthetic", rows=20)
-    rp.whole_area_counts(done.part("areas"), folder / "whole")
-    rp.synthesize_areas(done.part("areas"), folder / "records")
+    whole_area_counts(done.part("areas"), folder / "whole")
+    synthesize_areas(done.part("areas"), folder / "records")
     return folder
 
 

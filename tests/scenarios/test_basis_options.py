@@ -92,7 +92,7 @@ def test_widths_are_typed_and_shown():
 )
 def test_the_template_can_be_used_as_it_is(attribute):
     text = bases.template_csv(attribute)
-    own = rp.read_custom_basis(b"\xef\xbb\xbf" + text.encode(), "q.csv", attribute)
+    own = rp.CustomBasis.read(b"\xef\xbb\xbf" + text.encode(), "q.csv", attribute)
     n = attribute.size
     assert np.array_equal(own.matrix, np.vstack([np.ones(n), np.eye(n)]))
     assert own.name == "q"

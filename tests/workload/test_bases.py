@@ -22,7 +22,6 @@ from rpexplore.workload.bases import (
     to_json,
 )
 from rpexplore.workload.bases.base import MAX_VALUES, leave_values_open
-from rpexplore.workload.bases.custom import read_custom_basis
 from rpexplore.workload.table_text import query_matrix
 from tests.support.strategies import words
 
@@ -290,7 +289,7 @@ EYE = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
     ],
 )  # fmt: skip
 def test_custom_bases_of_a_csv_file(text, attribute, rows, labels):
-    assert read_custom_basis(text.encode(), "mine.v2.csv", attribute) == CustomBasis(
+    assert CustomBasis.read(text.encode(), "mine.v2.csv", attribute) == CustomBasis(
         rows, labels, "mine.v2"
     )
 
@@ -320,13 +319,13 @@ def test_custom_bases_of_a_csv_file(text, attribute, rows, labels):
 )
 def test_unusable_csv(text, message):
     with pytest.raises(WorkloadError, match=message):
-        read_custom_basis(text.encode(), "q.csv", NAMED)
+        CustomBasis.read(text.encode(), "q.csv", NAMED)
 
 
 @pytest.mark.parametrize("text", ["0,1\n1,1\n1,0\n", "a,0,1\nb,1,0\n"])
 def test_a_first_line_of_numbers_that_could_name_the_values_is_not_guessed(text):
     with pytest.raises(WorkloadError, match=r"line 1 could name .* 'query' first; .* down"):
-        read_custom_basis(text.encode(), "q.csv", Attribute("x", Integers(0, 1)))
+        CustomBasis.read(text.encode(), "q.csv", Attribute("x", Integers(0, 1)))
 
 
 def npy(matrix, **options):
@@ -338,7 +337,7 @@ def npy(matrix, **options):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.uint64, bool])
 def test_custom_bases_of_an_npy_file(dtype):
     matrix = np.tril(np.ones((3, 3), dtype))
-    assert read_custom_basis(npy(matrix), "q.npy", NAMED) == CustomBasis(matrix, (), "q")
+    assert CustomBasis.read(npy(matrix), "q.npy", NAMED) == CustomBasis(matrix, (), "q")
 
 
 @pytest.mark.parametrize(
@@ -359,14 +358,14 @@ def test_custom_bases_of_an_npy_file(dtype):
 )
 def test_unusable_npy(content, message):
     with pytest.raises(WorkloadError, match=message):
-        read_custom_basis(content, "q.npy", NAMED)
+        CustomBasis.read(content, "q.npy", NAMED)
 
 
 def test_several_matrices_in_one_file_are_refused():
     content = io.BytesIO()
     np.savez(content, np.eye(3))
     with pytest.raises(WorkloadError, match=r"must hold one matrix"):
-        read_custom_basis(content.getvalue(), "q.npy", NAMED)
+        CustomBasis.read(content.getvalue(), "q.npy", NAMED)
 
 
 def test_a_width_of_thousands_of_digits_is_refused():

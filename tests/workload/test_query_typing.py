@@ -7,12 +7,12 @@ from rpexplore.errors import RpexploreError
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text, text_from_stated
 from rpexplore.workload.query_files import marginal_queries
 from rpexplore.workload.query_typing import MOST_LISTED, TypedLines, built_count
-from rpexplore.workload.targets import parse_target
+from rpexplore.workload.targets import Target
 
 CODEBOOK = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
 TWO = rp.Domain.from_sizes({"age": 10, "sex": 2})
 STATED = stated_from_text(TWO, "old: age >= 8 ± 20\nwomen: sex = 1 ± 30")
-USUAL = parse_target("±20")
+USUAL = Target.parse("±20")
 
 
 @pytest.fixture

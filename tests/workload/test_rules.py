@@ -59,7 +59,7 @@ def test_of_rules_that_do_not_say_it_the_certainty_is_that_of_all():
     ],
 )
 def test_what_is_no_rule_is_refused_in_a_sentence(typed, message):
-    with pytest.raises(rp.RpexploreError, match=message.replace("(", r"\(")) as refused:
+    with pytest.raises(rp.errors.RpexploreError, match=message.replace("(", r"\(")) as refused:
         rules_of(TABLES, typed)
     assert "\n" not in str(refused.value)
 

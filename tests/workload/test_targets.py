@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.targets import CV, MARGIN, STANDARD_ERROR, Target, parse_target, target_of
+from rpexplore.workload.targets import CV, MARGIN, STANDARD_ERROR, Target, target_of
 from tests.support.processor_time import at_most
 
 
@@ -49,12 +49,12 @@ MARGIN_50 = Target(50, MARGIN)
     ],
 )
 def test_a_text_is_the_target_it_says(text, target, error):
-    assert parse_target(text.strip()) == target
+    assert Target.parse(text.strip()) == target
     for before, behind in (("required ", ""), ("! ", ""), ("", " REQUIRED"), ("", "!")):
-        parsed = parse_target(f"{before}{text.strip()}{behind}")
+        parsed = Target.parse(f"{before}{text.strip()}{behind}")
         assert parsed == replace(target, required=True)
         assert parsed.standard_error == pytest.approx(error, rel=1e-13)
-        assert parse_target(str(parsed)) == parsed
+        assert Target.parse(str(parsed)) == parsed
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_text_is_the_target_it_says(text, target, error):
 )
 def test_anything_else_is_refused_with_examples(text):
     with pytest.raises(WorkloadError, match=r"must be written like 20 .*±50 at 95 %.*5 % of 1000"):
-        parse_target(text)
+        Target.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_anything_else_is_refused_with_examples(text):
 )
 def test_numbers_out_of_range_are_named(text, message):
     with pytest.raises(WorkloadError, match=message):
-        parse_target(text)
+        Target.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ TARGETS = st.one_of(
 
 @given(TARGETS)
 def test_what_is_shown_and_kept_can_be_read_again(target):
-    assert parse_target(str(target)) == target
+    assert Target.parse(str(target)) == target
     assert target_of(target.text) == replace(target, required=False)
     # Files stay the same bytes, however often they are opened and saved.
     kept = json.dumps(target.to_json())
@@ -168,7 +168,7 @@ def test_a_standard_error_in_the_unit_of_a_target(target, times):
 
 
 def test_numbers_are_shown_as_typed():
-    assert [str(parse_target(text)) for text in ("12.50", "5.00", "0.1", "020", "5.")] == [
+    assert [str(Target.parse(text)) for text in ("12.50", "5.00", "0.1", "020", "5.")] == [
         "12.50",
         "5.00",
         "0.1",
@@ -179,15 +179,15 @@ def test_numbers_are_shown_as_typed():
     assert str(Target(np.float64(0.1))) == "0.1"
     assert str(Target(np.int64(3))) == "3"
     assert str(Target(Decimal("0.10"), MARGIN, 99.0)) == "±0.10 at 99 %"
-    assert parse_target("12.50").to_json() == "12.50"  # a number would be 12.5
+    assert Target.parse("12.50").to_json() == "12.50"  # a number would be 12.5
 
 
 def test_descriptions():
-    target = parse_target("±1000")
+    target = Target.parse("±1000")
     assert target.description == "±1,000 at 95 %"
     assert target.description == "±1,000 at 95 %"
-    assert parse_target("5 % of 1000").description == "5 % of a count of 1,000"
-    assert parse_target("5 % of 1000").description == "5 % of a count of 1,000"
+    assert Target.parse("5 % of 1000").description == "5 % of a count of 1,000"
+    assert Target.parse("5 % of 1000").description == "5 % of a count of 1,000"
     assert Target(20).description == Target(20.0).description == "σ = 20"
 
 
@@ -200,4 +200,4 @@ def test_what_may_be_given_as_a_target():
 
 def test_a_long_text_is_refused_at_once():
     with at_most(2), pytest.raises(WorkloadError, match="at most 200 characters, got 1,000,001"):
-        parse_target("2" + "\t" * 999_999 + "x")
+        Target.parse("2" + "\t" * 999_999 + "x")

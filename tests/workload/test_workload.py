@@ -22,7 +22,6 @@ from rpexplore import (
     Target,
     Windows,
     Workload,
-    parse_target,
 )
 from rpexplore.errors import DomainError, WorkloadError
 from tests.support.generalised import basis_matrix, workloads_with_bases
@@ -210,18 +209,8 @@ all_with_at_most(domain, cells=8)
 SCRIPT = f"""
 import pathlib
 import re
-from rpexplore import (
-    Domain,
-    Hierarchy,
-    Identity,
-    CustomBasis,
-    Prefix,
-    Ranges,
-    Target,
-    Windows,
-    Workload,
-    parse_target,
-)
+from rpexplore import CustomBasis, Domain, Hierarchy, Identity, Prefix, Ranges, Target, Windows
+from rpexplore import Workload
 from rpexplore.errors import WorkloadError
 
 domain = Domain.from_sizes({{f"a{{i}}": 2 for i in range(1300)}})
@@ -454,9 +443,9 @@ def test_targets_and_required_are_changed(domain):
     assert workload.with_targets({(): 4}).required.tolist() == [True, False]
     assert workload.with_targets({(): Target(4)}).required.tolist() == [False, False]
     assert workload.with_targets({(): None}).required.tolist() == [False, False]
-    margin = workload.with_targets({("age",): parse_target("±50 required")})
+    margin = workload.with_targets({("age",): Target.parse("±50 required")})
     assert margin.required.tolist() == [True, True]
-    assert margin.targets[1] == parse_target("±50").standard_error
+    assert margin.targets[1] == Target.parse("±50").standard_error
     assert workload.with_weights({(): 2}).required.tolist() == [True, False]
     assert margin.with_required({(): False}).required.tolist() == [False, True]
 

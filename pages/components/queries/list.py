@@ -34,7 +34,7 @@ from rpexplore.workload.query_files import (
 )
 from rpexplore.workload.query_list import MAX_CELLS, QueryList
 from rpexplore.workload.query_typing import MOST_LISTED, TypedLines, built_count
-from rpexplore.workload.targets import NOTATIONS, Target, parse_target
+from rpexplore.workload.targets import NOTATIONS, Target
 
 # ---- The list as lines of text.
 
@@ -68,7 +68,7 @@ def replace_list(make: Callable[[], StatedQueries | None]) -> bool:
 def default_target() -> Target | None:
     """The target of queries that have none of their own; None where the typed one is none."""
     try:
-        target = parse_target(st.session_state.get("query target", USUAL_TARGET))
+        target = Target.parse(st.session_state.get("query target", USUAL_TARGET))
     except RpexploreError:
         return None
     return None if target.required else target

@@ -28,7 +28,7 @@ from rpexplore.domain.survey import Sampling
 from rpexplore.errors import DomainError
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.areas.area_sums import AreaName, area_number
-from rpexplore.results.area_results import AreaResults, AreaTables, sums_of_areas
+from rpexplore.results.area_results import AreaResults, AreaTables
 from rpexplore.results.estimates.area_counts import area_guesses, whole_area_counts
 from rpexplore.results.publication import Publication
 from rpexplore.results.results import BEST_GUESSES
@@ -214,7 +214,8 @@ def _sums(results: AreaResults) -> None:
     if not lists:
         return
     by = (results, table, typed, None if file is None else file.getvalue())
-    sums = worked_out(sums_of_areas, results.release, lists, *table, doing="Adding up areas", by=by)
+    add_up = results.release.sums_of_areas
+    sums = worked_out(add_up, lists, *table, doing="Adding up areas", by=by)
     if sums is None:
         return
     labels = {name: Column(name, "name") for name in sums if name not in _SUM_COLUMNS}

@@ -17,7 +17,6 @@ from rpexplore.errors import RpexploreError
 from rpexplore.scenarios import bases
 from rpexplore.scenarios.bases import BasisChoice
 from rpexplore.workload.bases import BASES, Basis, CustomBasis, Identity
-from rpexplore.workload.bases.custom import read_custom_basis
 from rpexplore.workload.table_text import Table, list_titles, title, titles
 
 # Only attributes with another aggregation than single values are listed, not a hundred others.
@@ -273,7 +272,7 @@ def _file(attribute: Attribute, present: Basis, take: Take, slot: str, key: str)
     unchanged = f"Until a file is taken, {attribute.name} stays as it was: {so_far}."
 
     def read(content: bytes, file: str) -> None:
-        basis = take(lambda: read_custom_basis(content, file, attribute), unchanged)
+        basis = take(lambda: CustomBasis.read(content, file, attribute), unchanged)
         if isinstance(basis, CustomBasis):
             forget_file(key)
             revision(f"file {key}", step=True)

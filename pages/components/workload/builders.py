@@ -19,7 +19,7 @@ from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import rows_of_line, with_line_settings
 from rpexplore.serving.sessions import plans_only
 from rpexplore.workload.table_text import tables_from_text, texts_of_tables
-from rpexplore.workload.targets import NOTATIONS, Target, parse_target
+from rpexplore.workload.targets import NOTATIONS, Target
 
 # ---- A line: the quick builders and what narrows them, or a list; weight, target; what it gives.
 
@@ -152,7 +152,7 @@ class _LineEditor:
                     given = (
                         needed_number_of(typed, "The weight", least=0.0)
                         if of_weight
-                        else parse_target(typed)
+                        else Target.parse(typed)
                     )
                 return with_line_settings(current(), self.number, of_weight=of_weight, given=given)
 

@@ -26,7 +26,7 @@ from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.table_text import Table
-from rpexplore.workload.targets import NOTATIONS, parse_target
+from rpexplore.workload.targets import NOTATIONS, Target
 
 MOST_ROWS = 2000
 HERE = "settings"
@@ -147,7 +147,7 @@ def set_group(containing: list[str]) -> None:
         how = "factor" if state["how to weight"] == TIMES else "weight"
         given: dict[str, Any] = {how: number_of(weight, "The weight", least=0.0)}
         if target:
-            given["target"] = parse_target(target)
+            given["target"] = Target.parse(target)
         return current().with_group(GroupSetting(tuple(containing), **given))
 
     if change(HERE, changed):

@@ -188,7 +188,7 @@ class DatabaseSource:
         """How records come that stream."""
         return "as they are" if ENGINES[self.connection.engine].must_stream else "coded"
 
-    def columns(self) -> tuple[str, ...]:
+    def columns(self, wanted: Sequence[str] = ()) -> tuple[str, ...]:
         with self._session() as session:
             return tuple(name for name, _ in session.columns(self.table))
 

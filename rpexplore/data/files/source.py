@@ -431,11 +431,11 @@ class FileSource(BatchSource):
                         )
         return declared
 
-    def columns(self) -> tuple[str, ...]:
+    def columns(self, wanted: Sequence[str] = ()) -> tuple[str, ...]:
         """Those of the first file, then the keys of the folders."""
         with self.readable():
             first = record_files(self.path)[0]
-            return (*_in_one_form(self._columns_of(first)[0]), *first.keys)
+            return (*_in_one_form(self._columns_of(first, wanted)[0]), *first.keys)
 
     @property
     def case_weight(self) -> str:

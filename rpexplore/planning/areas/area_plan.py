@@ -44,7 +44,7 @@ from rpexplore.planning.areas.tree_passes import NO_ERROR
 from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.losses.losses import Loss, WeightedSum
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
+from rpexplore.planning.mechanism.kept_totals import KeptInAreas
 from rpexplore.planning.part_plan import (
     Certificate,
     CertifiedPlan,

@@ -16,7 +16,7 @@ import numpy as np
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.dearest_pair import Precisions, dearest_pair, pair_products
-from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
+from rpexplore.planning.mechanism.kept_totals import KeptInAreas
 from rpexplore.planning.mechanism.replacement import parts_of_totals
 
 _ATTRIBUTES = 6  # of which all sets are tried

@@ -6,7 +6,7 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.held_totals import is_in_top, level_of
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
+from rpexplore.planning.mechanism.kept_totals import KeptInAreas
 from rpexplore.planning.mechanism.replacement import is_kept_by_all
 from rpexplore.privacy.budget import Budget
 

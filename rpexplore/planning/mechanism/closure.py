@@ -24,8 +24,7 @@ from rpexplore.common.numbers import read_only
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.domain import subsets
 from rpexplore.errors import PlanError
-from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
-from rpexplore.planning.mechanism.kept_totals import KeptTotals
+from rpexplore.planning.mechanism.kept_totals import KeptInAreas, KeptTotals
 from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
 from rpexplore.planning.mechanism.panel import Panel, dearest_person, largest_factors
 from rpexplore.planning.mechanism.replacement import (

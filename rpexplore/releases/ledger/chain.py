@@ -24,6 +24,9 @@ from rpexplore.releases.ledger.account import (
 # ---- The notes on ledgers and runs in the user's home.
 
 
+_ENDS, _RUNS = "ledgers", "runs"  # their folders
+
+
 def refuse_forgetful_home() -> None:
     """Raise `LedgerError` if it is plain that nothing can be noted in the user's home."""
     home = home_folder()
@@ -63,8 +66,6 @@ def _reading_note(file: Path, noticed: str) -> Iterator[None]:
             "remove it if there is none."
         ) from None
 
-
-_ENDS, _RUNS = "ledgers", "runs"  # the folders of notes, in the user's home
 
 # ---- Where a ledger ended when this user last added to it. A ledger that was cut back, as an old
 # copy is, has a chain that is whole; whoever added what is missing knows better.

@@ -258,7 +258,7 @@ def _write(
         label = LABEL.replace("whole", f"multiples of {base}", 1)
         all_totals = _in_units(tree, all_totals, base, keeps_exact=bool(cells.exact))
     tables = tables_with_errors(plan, cells)
-    noise = [variance / base**2 for variance in mean_noise(plan, cells)]
+    noise = [] if as_guesses else [variance / base**2 for variance in mean_noise(plan, cells)]
 
     def guesses_of(
         unbiased: PartCells, spreads: dict[int, np.ndarray], curves: dict[int, np.ndarray]

@@ -6,6 +6,7 @@ Rounded cell by cell, tables of many small cells can be off by many records toge
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
 
 _MOVED_FROM = 8  # cells that a record may be moved from, of which the best is taken
 _MOVED_PARTS = 3  # of an area, likewise
@@ -67,7 +68,7 @@ def with_nearer_parts(
     """Cells of the parts of an area with the same sums, and tables nearer to those of the wanted.
 
     Two parts exchange records in two cells, which leaves the sums of both parts and of both cells
-    as they are, as long as this brings tables nearer.
+    as they are, as long as this brings tables nearer, or until it takes long.
 
     Args:
         counts: int64[n_parts, n_cells] ≥ 0.
@@ -76,32 +77,38 @@ def with_nearer_parts(
         n_margins: How many sums of cells after another stay in each part.
     """
     some = np.flatnonzero(counts.any(axis=0))
+    if len(counts) < 2 or not len(some):
+        return counts
     margin = some // (counts.shape[1] // n_margins)
     within = np.unique(np.stack([each[some] for each in tables]), axis=0)
-    sizes = [int(each.max(initial=-1)) + 1 for each in within]
+    sizes = [int(each.max()) + 1 for each in within]
     starts = np.cumsum([0, *sizes])
     # Each cell is in one cell of every table; those of all tables are one after another.
     cells = within + starts[:-1, None]
-    is_in = np.zeros((len(some), starts[-1]))
-    is_in[np.arange(len(some)), cells] = 1.0
+    rows = len(cells) * np.arange(len(some) + 1)  # where each begins
+    is_in = csr_array((np.ones(cells.size), cells.T.ravel(), rows), (len(some), starts[-1]))
     beyond = (counts[:, some] - wanted[:, some]) @ is_in
-    if len(counts) < 2 or np.max(np.abs(beyond), initial=0.0) < _TO_BE_MOVED:
+    if np.max(np.abs(beyond)) < _TO_BE_MOVED:
         return counts
     found = counts[:, some]
-    n_apart = len(within) - is_in @ is_in.T  # tables in which two cells are apart
-    n_apart[margin[:, None] != margin] = np.inf
-    np.fill_diagonal(n_apart, np.inf)
-    for _ in range(_MOST_EXCHANGED * len(counts)):
+    n_compared = _MOVED_PARTS * _MOVED_FROM * found.size
+    for _ in range(min(_MOST_EXCHANGED * len(counts), _MOST_COMPARED // max(n_compared, 1))):
         excess = beyond @ is_in.T
         best = -1e-9, 0, 0, 0, 0
         worst = np.argsort(-np.max(np.abs(beyond), axis=1), kind="stable")[:_MOVED_PARTS]
         for part in worst[np.max(np.abs(beyond[worst]), axis=1) >= _TO_BE_MOVED].tolist():
             sources = np.flatnonzero(found[part])
+            if not len(sources):
+                continue
             sources = sources[np.argsort(-excess[part, sources], kind="stable")[:_MOVED_FROM]]
+            # Tables in which two cells are apart. Of all pairs of cells they would fill memory.
+            n_apart = np.sum(within[:, sources, None] != within[:, None, :], axis=0, dtype=float)
+            n_apart[margin[sources, None] != margin] = np.inf
+            n_apart[np.arange(len(sources)), sources] = np.inf
             # By how much |beyond|² changes if a record of this part goes from a source to a cell,
             # and one of another part from there to the source.
             apart = excess[part] - excess
-            changes = 2 * (apart[:, None, :] - apart[:, sources, None]) + 4 * n_apart[sources]
+            changes = 2 * (apart[:, None, :] - apart[:, sources, None]) + 4 * n_apart
             changes[part] = np.inf
             changes = np.where(found[:, None, :] > 0, changes, np.inf)
             at = int(np.argmin(changes))
@@ -114,11 +121,11 @@ def with_nearer_parts(
         _, part, other, source, target = best
         if part == other:
             break
-        step = is_in[target] - is_in[source]
         for own, sign in ((part, 1), (other, -1)):
             found[own, source] -= sign
             found[own, target] += sign
-            beyond[own] += sign * step
+            beyond[own, cells[:, source]] -= sign
+            beyond[own, cells[:, target]] += sign
     changed = counts.copy()
     changed[:, some] = found
     return changed

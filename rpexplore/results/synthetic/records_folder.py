@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
@@ -31,13 +31,17 @@ from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.result_schema import Column, apart_from
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.smooth_tables import SmoothTables
+from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new, check_room
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import for_csv, label_columns
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.area_results import AreaResults
 from rpexplore.results.measurement_source import MeasurementSource, facts_of_sources, guarantee
 from rpexplore.results.processed_tables import new_tables_folder, write_readme
+from rpexplore.results.synthetic.area_records import AreaRecords, synthesize_areas
 from rpexplore.results.synthetic.comparison import (
     CELLS_COLUMNS,
     TABLES_COLUMNS,
@@ -111,6 +115,7 @@ _LISTED = 10  # tables in the README
 _ENGINES = {"population": population_records, "graphical_model": graphical_model_records}
 
 
+@overload
 def synthesize(
     source: PartReader,
     output: str | Path,
@@ -120,8 +125,33 @@ def synthesize(
     ignore_codebook: bool = False,
     engine: str = "population",
     escape_formulas: bool = False,
+    in_areas: Literal[False] = False,
     on_progress: Progress = no_progress,
-) -> SyntheticRecords:
+) -> SyntheticRecords: ...
+
+
+@overload
+def synthesize(
+    source: AreaResults | TablesInAreas | Release,
+    output: str | Path,
+    *,
+    in_areas: Literal[True],
+    on_progress: Progress = no_progress,
+) -> AreaRecords: ...
+
+
+def synthesize(
+    source: Any,
+    output: str | Path,
+    *,
+    rows: int | None = None,
+    never: Sequence[Never | str] = (),
+    ignore_codebook: bool = False,
+    engine: str = "population",
+    escape_formulas: bool = False,
+    in_areas: bool = False,
+    on_progress: Progress = no_progress,
+) -> SyntheticRecords | AreaRecords:
     """Make synthetic records from released tables; costs no privacy, as only these are looked at.
 
     The records follow from the release, the number of rows and what is impossible: made again, they
@@ -129,6 +159,8 @@ def synthesize(
     counts, which no other option goes with.
 
     Args:
+        source: A release with tables, its tables, or combined ones; in areas, as of
+            `synthesize_areas`.
         output: The folder to write, which must not exist yet.
         rows: How many records; as many as the smooth total says if left out.
         never: Combinations of values that no record may have, beside the impossible ones of the
@@ -139,15 +171,25 @@ def synthesize(
             exact where few pairs of attributes are measured (extra `synthetic`).
         escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
             would take for formulas.
+        in_areas: Whether one record is made for each person in every lowest area, as of
+            `synthesize_areas`; no other option goes with it.
 
     Returns:
         The records that were written.
 
     Raises:
         ReleaseError: If no record is possible, no table has an attribute, or nothing can be
-            written.
+            written; in areas, what `synthesize_areas` raises.
         DomainError: If a combination names values that are not there.
     """
+    if in_areas:
+        others = (rows, tuple(never), ignore_codebook, engine, escape_formulas)
+        if others != (None, (), False, "population", False):
+            raise ReleaseError(
+                "Records of areas are as many as the areas have people, and no option goes with "
+                "them; leave rows, never, ignore_codebook, engine and escape_formulas out."
+            )
+        return synthesize_areas(source, output, on_progress=on_progress)
     output = Path(output)
     check_new(output)
     _check(rows, engine)

@@ -80,6 +80,43 @@ class CustomBasis(Basis):
         check_names(labels, "label", repeated, WorkloadError, are_shown=True)
         object.__setattr__(self, "labels", labels)
 
+    @classmethod
+    def read(cls, content: bytes, filename: str, attribute: Attribute) -> Self:
+        """The matrix of a file.
+
+        Args:
+            content: The file's bytes.
+            filename: Its name; the ending .csv, .npy or .json tells the format, and the rest is the
+                name of the basis.
+            attribute: What the columns of the matrix are the values of.
+
+        Raises:
+            WorkloadError: If the file cannot be used.
+
+        Example:
+            >>> import rpexplore as rp
+            >>> sex = rp.Attribute("sex", rp.Categories(("F", "M")))
+            >>> rp.CustomBasis.read(b"query,F,M\\nall,1,1\\nwomen,1,0\\n", "mine.csv", sex).labels
+            ('all', 'women')
+        """
+        ending = Path(filename).suffix.lower()
+        labels, name = (), Path(filename).stem
+        if ending == ".npy":
+            rows = _matrix_of_npy(content, filename)
+        elif ending == ".csv":
+            text = utf8_text(content, filename, WorkloadError)
+            rows, labels = _rows_of_csv(text, filename, attribute)
+        elif ending == ".json":
+            rows, labels, name = _fields_of_json(content, filename)
+        else:
+            raise WorkloadError(
+                f"An own matrix must be a .csv, .npy or .json file, got {filename!r}."
+            )
+        with refusing(WorkloadError, filename):
+            basis = cls(rows, labels, name)
+        basis.check(attribute)
+        return basis
+
     @cached_property
     def _hash(self) -> int:
         return hash(self.rows)  # of numbers only, so the same in every process
@@ -202,43 +239,8 @@ Line = tuple[int, list[str]]  # its number in the file, its cells
 _HEADS = ("", "query")
 
 
-def read_custom_basis(content: bytes, filename: str, attribute: Attribute) -> CustomBasis:
-    """The custom basis of a file.
-
-    Args:
-        content: The file's bytes.
-        filename: Its name; the ending .csv, .npy or .json tells the format, and the rest is the
-            name of the basis.
-        attribute: What the columns of the matrix are the values of.
-
-    Raises:
-        WorkloadError: If the file cannot be used.
-
-    Example:
-        >>> import rpexplore as rp
-        >>> sex = rp.Attribute("sex", rp.Categories(("F", "M")))
-        >>> rp.read_custom_basis(b"query,F,M\\nall,1,1\\nwomen,1,0\\n", "mine.csv", sex).labels
-        ('all', 'women')
-    """
-    ending = Path(filename).suffix.lower()
-    labels, name = (), Path(filename).stem
-    if ending == ".npy":
-        rows = _matrix_of_npy(content, filename)
-    elif ending == ".csv":
-        text = utf8_text(content, filename, WorkloadError)
-        rows, labels = _rows_of_csv(text, filename, attribute)
-    elif ending == ".json":
-        rows, labels, name = _fields_of_json(content, filename)
-    else:
-        raise WorkloadError(f"An own matrix must be a .csv, .npy or .json file, got {filename!r}.")
-    with refusing(WorkloadError, filename):
-        basis = CustomBasis(rows, labels, name)
-    basis.check(attribute)
-    return basis
-
-
 def csv_from_custom_basis(basis: CustomBasis, attribute: Attribute) -> str:
-    """The queries as CSV, which `read_custom_basis` reads; the name is that of the file."""
+    """The queries as CSV, which `CustomBasis.read` reads; the name is that of the file."""
     rows: list[list[str | int]] = [["query", *attribute.labels()]]
     for label, row in zip(basis.labels, basis.rows, strict=True):
         rows.append([label, *(int(x) if x.is_integer() else repr(x) for x in row)])

@@ -344,9 +344,9 @@ def test_impossible_records_and_those_in_empty_areas_are_refused_in_every_engine
     plan = rp.plan(rp.Request(tables=tables, areas=areas, budget=rp.Budget(rho=1)))
     rows = {"region": ["N", "S"], "town": ["1", "3"], "sex": ["1", "0"], "age": [1, 2]}
 
-    def refusal(changed) -> rp.RpexploreError:
+    def refusal(changed) -> rp.errors.RpexploreError:
         source = stored(pa.table({**rows, **changed}))
-        with pytest.raises(rp.RpexploreError) as caught:
+        with pytest.raises(rp.errors.RpexploreError) as caught:
             rp.dry_run(plan, source, tmp_path / "out", ledger=tmp_path / "ledger.sqlite")
         return caught.value
 

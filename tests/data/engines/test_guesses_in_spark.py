@@ -15,6 +15,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_sums import AreaName
 from rpexplore.releases import area_parts
 from rpexplore.releases.area_release import TablesInAreas
+from rpexplore.results.estimates.area_counts import area_guesses
 from tests.releases.area_plans import PLANS, RECORDS
 
 CLUSTER = Connection("CLUSTER", "spark://")
@@ -64,8 +65,8 @@ def test_best_guesses_from_spark_are_those_made_here(
     release = released(tmp_path / "release", name)
     assert (len(release.parts.areas) > 2) == bool(part_numbers)
     totals: dict[AreaName, int] = {0: 300}
-    rp.area_guesses(release, tmp_path / "here", totals=totals)
-    rp.area_guesses(release, tmp_path / "there", totals=totals, cluster=CLUSTER)
+    area_guesses(release, tmp_path / "here", totals=totals)
+    area_guesses(release, tmp_path / "there", totals=totals, cluster=CLUSTER)
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
@@ -75,7 +76,7 @@ def test_workers_that_do_not_have_the_release_are_told_apart(spark, tmp_path, mo
     _ = release.answers_in_areas._above  # this program has read the files already
     shutil.rmtree(tmp_path / "release" / "areas" / "residuals")
     with pytest.raises(ReleaseError, match="Workers of Spark do not have the release"):
-        rp.area_guesses(release, tmp_path / "there", cluster=CLUSTER)
+        area_guesses(release, tmp_path / "there", cluster=CLUSTER)
     assert not (tmp_path / "there").exists()
 
 
@@ -83,10 +84,10 @@ def test_another_engine_and_combined_releases_are_refused_before_anything_is_wri
     release = released(tmp_path / "release")
     file = Connection("FILE", "duckdb:///any.duckdb")
     with pytest.raises(ReleaseError, match="is to duckdb, and best guesses are computed in Spark"):
-        rp.area_guesses(release, tmp_path / "there", cluster=file)
+        area_guesses(release, tmp_path / "there", cluster=file)
     other = released(tmp_path / "other", "less further down")
     combined = rp.combine(release, other).part("areas")
     assert isinstance(combined, TablesInAreas)
     with pytest.raises(ReleaseError, match="of combined releases are computed here"):
-        rp.area_guesses(combined, tmp_path / "there", cluster=CLUSTER)
+        area_guesses(combined, tmp_path / "there", cluster=CLUSTER)
     assert not (tmp_path / "there").exists()

@@ -6,10 +6,12 @@ import zipfile
 import numpy as np
 import pytest
 
-from rpexplore import Bins, Categories, Integers
+from rpexplore import AreaTree, Bins, Categories, Integers, PersonRule
+from rpexplore.data.areas import AreaCut, AreaCuts
 from rpexplore.data.files.columns import ColumnsFile, read_header, recognise_path
 from rpexplore.data.files.csv_batches import _any_length, csv_form
 from rpexplore.data.files.source import FileSource
+from rpexplore.domain.area_tree import AreaRange
 from rpexplore.errors import DataError
 from tests.data.files.written_records import domain_of, written
 
@@ -75,8 +77,17 @@ def test_a_line_of_excel_says_the_separator(tmp_path, encoding):
 
 
 def test_the_columns_of_the_plan_tell_separators_apart(tmp_path):
-    path = written(tmp_path, "a,b;age;c,d\n1;20;2\n1;70;2\n")
-    assert FileSource(path).count(domain_of(age=Integers(0, 99, 50)), [(0,)]).n_records == 2
+    path = written(tmp_path, "a,b,c;age;id;town;d,e,f\n1;20;1;B;2\n1;70;1;A;2\n")
+    source, ages = FileSource(path), domain_of(age=Integers(0, 99, 50))
+    assert source.count(ages, [(0,)]).n_records == 2
+    towns = AreaTree.from_columns({"town": ["A", "B"]})
+    cuts = AreaCuts(towns, (AreaCut(AreaRange.within(towns, 0, 0, 1, 1)),))
+    # Behind the top each town's ages: 70 in A, 20 in B.
+    counts = source.count(ages, [(0, 1)], areas=cuts).counts((0, 1))
+    assert counts[:, 1:3].tolist() == [[0, 1], [1, 0]]
+    rule = PersonRule("id", 2, "refuse")
+    options = {"person_rule": rule, "universe": None, "n_persons": 1, "tree": towns}
+    assert source.differing(ages, [0], **options) == {0, 1}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.areas.area_planner import minimum_area_budget, plan_areas
 from rpexplore.planning.areas.dearest_in_areas import dearest_in_areas
-from rpexplore.planning.mechanism.kept_in_areas import KeptInAreas
+from rpexplore.planning.mechanism.kept_totals import KeptInAreas
 from tests.planning.areas.test_area_bases import BASES, TREE, asked_in, gram_of
 
 BUDGET = rp.Budget(rho="0.5", neighbours="replace")

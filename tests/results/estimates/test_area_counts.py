@@ -1,5 +1,7 @@
 """Whole counts of a release of tables in areas, and sums over lists of areas."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.releases import area_parts
 from rpexplore.results.estimates.area_cells import why_no_whole_counts
-from rpexplore.results.estimates.area_counts import AreaCounts
+from rpexplore.results.estimates.area_counts import AreaCounts, area_guesses, whole_area_counts
 from tests.releases.area_plans import OTHERS, PLANS, RECORDS, TREE, asked
 
 
@@ -46,7 +48,7 @@ def cells_of_areas(tables, plan, column="value"):
 def test_counts_are_whole_and_add_up_beside_the_unbiased_ones(released, tmp_path, name):
     plan = PLANS[name]
     release = released(plan)
-    rp.whole_area_counts(release, tmp_path / "counts")
+    whole_area_counts(release, tmp_path / "counts")
     counts = AreaCounts.load(tmp_path / "counts")
 
     cells = cells_of_areas(counts, plan)
@@ -75,7 +77,9 @@ def test_counts_are_whole_and_add_up_beside_the_unbiased_ones(released, tmp_path
 def test_multiples_of_a_base_add_up_over_areas_and_tables(released, tmp_path, base):
     plan = PLANS["the same"]
     release = released(plan)
-    counts = rp.whole_area_counts(release, tmp_path / "counts", base=base)
+    counts = rp.postprocess(
+        release, tmp_path / "counts", method="nonnegative", rounded=base, in_areas=True
+    )
     assert counts.label.startswith(f"multiples of {base}, nonnegative")
     cells = cells_of_areas(AreaCounts.load(tmp_path / "counts"), plan)
     totals = {}
@@ -91,9 +95,9 @@ def test_multiples_of_a_base_add_up_over_areas_and_tables(released, tmp_path, ba
     of_top = next(own[0] for own in noisy.values() if 0 in own)
     assert abs(totals[0] - sum(of_top)) <= base / 2 + 1e-9  # the nearest multiple
     with pytest.raises(ReleaseError, match="no multiple of 7"):
-        rp.whole_area_counts(release, tmp_path / "no", totals={0: 20}, base=7)
+        whole_area_counts(release, tmp_path / "no", totals={0: 20}, base=7)
     with pytest.raises(ReleaseError, match="must be a whole number of 1 or more, got 0"):
-        rp.whole_area_counts(release, tmp_path / "no", base=0)
+        whole_area_counts(release, tmp_path / "no", base=0)
 
 
 def test_known_totals_and_impossible_combinations_are_met(released, tmp_path):
@@ -105,7 +109,7 @@ def test_known_totals_and_impossible_combinations_are_met(released, tmp_path):
     release = released(plan)
     known = {0: 300, "N": 170, ("S",): 100, "W": 30}
 
-    counts = rp.whole_area_counts(release, tmp_path / "counts", totals=known)
+    counts = whole_area_counts(release, tmp_path / "counts", totals=known)
 
     table = counts.table("region", "sex", "age")
     assert table.groupby("region", observed=True)["value"].sum().to_dict() == {
@@ -117,7 +121,7 @@ def test_known_totals_and_impossible_combinations_are_met(released, tmp_path):
         assert impossible["value"].eq(0).all()
         assert cells["note"].eq(IMPOSSIBLE_NOTE).tolist() == [k % 6 == 1 for k in range(len(cells))]
         assert not impossible["unbiased_value"].eq(0).all()
-    guesses = rp.area_guesses(release, tmp_path / "guesses")
+    guesses = area_guesses(release, tmp_path / "guesses")
     for level in ("region", "town"):
         cells = guesses.table(level, "sex", "age")
         errors = cells["model_error"].to_numpy()
@@ -126,27 +130,45 @@ def test_known_totals_and_impossible_combinations_are_met(released, tmp_path):
     text = (tmp_path / "counts" / "README.md").read_text()
     assert "4 areas were taken as publicly known. They are not protected" in text
     with pytest.raises(ReleaseError, match="all is not the sum of those of its parts"):
-        rp.whole_area_counts(release, tmp_path / "no", totals=known | {0: 299})
+        whole_area_counts(release, tmp_path / "no", totals=known | {0: 299})
     with pytest.raises(DomainError, match="code 'X', but no area has it"):
-        rp.whole_area_counts(release, tmp_path / "no", totals={"X": 1})
+        whole_area_counts(release, tmp_path / "no", totals={"X": 1})
 
 
 def test_areas_without_an_answer_to_their_total_are_refused(released, tmp_path):
     with pytest.raises(ReleaseError, match=r"down to the level block, but .* some have none"):
-        rp.whole_area_counts(released(PLANS["some areas"]), tmp_path / "counts")
+        whole_area_counts(released(PLANS["some areas"]), tmp_path / "counts")
     # Known from the plan, before anything is spent.
     assert "down to the level block" in why_no_whole_counts(PLANS["some areas"])
     assert not why_no_whole_counts(PLANS["the same"])
 
 
 @pytest.mark.by_day(1)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "give method="),
+        ({"method": "nonnegative", "rounded": False}, "rounded=False does not go with nonnegative"),
+        ({"method": "nonnegative", "gap": 0.1}, "gap does not go with"),
+        ({"method": "smooth", "rounded": 5}, "rounded does not go with smooth tables in areas"),
+        ({"method": "smooth", "escape_formulas": True}, "escape_formulas does not go"),
+    ],
+)
+def test_tables_in_areas_refuse_options_that_they_do_not_have(tmp_path, options, message):
+    tables: Any = None  # nothing is read of them
+    with pytest.raises(ReleaseError, match=message):
+        rp.postprocess(tables, tmp_path / "no", in_areas=True, **options)
+    with pytest.raises(ReleaseError, match="leave rows, never"):
+        rp.synthesize(tables, tmp_path / "no", in_areas=True, rows=3)
+
+
 def test_sums_of_areas_are_those_of_the_released_tables(released):
     plan = PLANS["less further down"]
     release = released(plan)
     cells = cells_of_areas(release, plan)
     lists = {"district": [("N", "1"), "S"], "South": ["S"], "all": [0]}
 
-    found = rp.sums_of_areas(release, lists, "sex")
+    found = release.sums_of_areas(lists, "sex")
 
     values = found.groupby("list", sort=False)["value"].agg(list)
     town, south = (np.array(cells["sex",][TREE.find(path)]) for path in (["N", "1"], ["S"]))
@@ -164,4 +186,4 @@ def test_sums_of_areas_are_those_of_the_released_tables(released):
         check_categorical=False,
     )  # fmt: skip
     with pytest.raises(ReleaseError, match=r"'x' has an area for which the table \(sex, age\) was"):
-        rp.sums_of_areas(release, {"x": [("N", "1")]}, "sex", "age")
+        release.sums_of_areas({"x": [("N", "1")]}, "sex", "age")

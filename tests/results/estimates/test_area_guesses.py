@@ -194,7 +194,7 @@ def test_areas_of_very_many_cells_are_estimated_cell_by_cell(monkeypatch):
 def test_guesses_are_whole_and_add_up_and_records_have_them(released, tmp_path, name):  # noqa: F811
     plan = PLANS[name]
     release = released(plan)
-    rp.area_guesses(release, tmp_path / "guesses")
+    rp.postprocess(release, tmp_path / "guesses", method="smooth", in_areas=True)
     guesses = AreaCounts.load(tmp_path / "guesses")
     assert guesses.is_smooth
 
@@ -212,7 +212,7 @@ def test_guesses_are_whole_and_add_up_and_records_have_them(released, tmp_path, 
             if parts and set(parts) <= of_areas.keys():
                 assert np.sum([of_areas[part] for part in parts], axis=0).tolist() == own
 
-    records = rp.synthesize_areas(release, tmp_path / "records")
+    records = rp.synthesize(release, tmp_path / "records", in_areas=True)
     rows = records.records()
     assert len(rows) == records.n_records == totals[0]
     levels = list(TREE.levels[1:])
@@ -236,9 +236,11 @@ def test_guesses_are_whole_and_add_up_and_records_have_them(released, tmp_path, 
 @pytest.mark.by_day(1)
 def test_best_guesses_of_nobody_make_no_records(released, tmp_path):  # noqa: F811
     release = released(PLANS["the same"])
-    nobody = rp.area_guesses(release, tmp_path / "guesses", totals={0: 0})
+    nobody = rp.postprocess(
+        release, tmp_path / "guesses", method="smooth", in_areas=True, known_totals={0: 0}
+    )
     with pytest.raises(ReleaseError, match="nobody in any area"):
-        rp.synthesize_areas(AreaResults(release, nobody), tmp_path / "records")
+        rp.synthesize(AreaResults(release, nobody), tmp_path / "records", in_areas=True)
     assert not (tmp_path / "records").exists()
 
 

@@ -1,12 +1,15 @@
 """Tables of one area, and of areas side by side: those of the release, and what lies within."""
 
+from itertools import chain
+from typing import Any
+
 import numpy as np
 import pytest
 
-import rpexplore as rp
 from rpexplore.analysis.released_cells import ReleasedCells
 from rpexplore.errors import ReleaseError
 from rpexplore.results.area_results import AreaResults
+from rpexplore.results.estimates.area_counts import whole_area_counts
 from tests.releases.area_plans import PLANS, TREE
 from tests.results.estimates.test_area_counts import (  # noqa: F401
     cells_of_areas,
@@ -28,7 +31,7 @@ def test_tables_of_an_area_and_side_by_side_are_those_of_the_release(
     plan = PLANS[name]
     tables = release = released(plan)
     if whole:
-        tables = rp.whole_area_counts(release, tmp_path / "counts")
+        tables = whole_area_counts(release, tmp_path / "counts")
     results = AreaResults(release, tables if whole else None)
     assert results.is_biased == whole
     for column in ("value", "standard_error", "upper_95"):
@@ -49,6 +52,9 @@ def test_tables_of_an_area_and_side_by_side_are_those_of_the_release(
             listed = [area for area in range(areas.start, areas.stop) if area in own]
             asked = [own[area] for area in listed]
             assert shown.upper.reshape(len(asked), -1).tolist() == asked
+            read: dict[str, Any] = {}
+            exec(beside.reading_lines(*names[1:]), read)  # noqa: S102 (own lines)
+            assert read["table"]["upper_95"].tolist() == [*chain.from_iterable(asked)]
             if level == 2:  # towns, which have names; towns of N and of S have the same codes
                 assert shown.axes[0].labels == tuple(TREE.names[area].as_py() for area in listed)
                 if len(listed) == 4:

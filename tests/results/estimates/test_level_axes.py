@@ -8,9 +8,10 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise
 from rpexplore.results.estimates.area_cells import cells_of
+from rpexplore.results.estimates.area_counts import area_guesses, whole_area_counts
 from rpexplore.results.estimates.area_families import CellNoise
 from rpexplore.results.estimates.area_guess_errors import guess_errors_by_level
-from rpexplore.results.synthetic.area_records import AreaRecords
+from rpexplore.results.synthetic.area_records import AreaRecords, synthesize_areas
 from tests.releases.test_levels_in_areas import DOMAIN, RECORDS, TREE, no_noise, planned  # noqa: F401
 
 AGES = np.arange(8)
@@ -95,7 +96,7 @@ def test_the_information_in_answers_is_the_inverse_of_their_covariance():
 
 @pytest.mark.usefixtures("no_noise")
 @pytest.mark.by_day(1)
-@pytest.mark.parametrize("make", [rp.whole_area_counts, rp.area_guesses])
+@pytest.mark.parametrize("make", [whole_area_counts, area_guesses])
 def test_without_noise_whole_counts_are_those_of_the_records(make, tmp_path):
     release = rp.release(planned(), RECORDS, tmp_path / "out", name="x", ledger=tmp_path / "ledger")
     counts = make(release, tmp_path / "whole")
@@ -108,7 +109,7 @@ def test_without_noise_whole_counts_are_those_of_the_records(make, tmp_path):
 
 
 @pytest.mark.by_day(1)
-@pytest.mark.parametrize("make", [rp.area_guesses, rp.whole_area_counts])
+@pytest.mark.parametrize("make", [area_guesses, whole_area_counts])
 def test_whole_counts_agree_across_levels_and_areas_and_records_have_them(make, tmp_path):
     # Towns have no sexes by age@odd here, so that a part of their cells is not known.
     tables = {"all": [("age", "sex"), ("age@few",)], "town": [("age@two",), ("age@odd",), ("sex",)]}
@@ -135,8 +136,8 @@ def test_whole_counts_agree_across_levels_and_areas_and_records_have_them(make, 
         in_regions = np.stack([of_towns[:2].sum(axis=0), of_towns[2]])
         groups = np.eye(2, dtype=int)[OF_AGE[level]]
         np.testing.assert_array_equal(in_regions, of_regions.sum(axis=2) @ groups)
-    if make is rp.area_guesses:
-        rp.synthesize_areas(release, tmp_path / "records")
+    if make is area_guesses:
+        synthesize_areas(release, tmp_path / "records")
         records = AreaRecords.load(tmp_path / "records").records()
         for level in ("age@two", "age@odd"):
             found = records.groupby(["region", "town", level], observed=True).size()

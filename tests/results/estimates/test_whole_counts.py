@@ -1,5 +1,6 @@
 """Consistent whole counts: what must hold of every one, and the problems they are made of."""
 
+import tracemalloc
 from itertools import pairwise
 
 import cvxpy
@@ -18,6 +19,7 @@ from rpexplore.results.estimates.family_tables import (
     nearest_tables,
     rounded_tables,
 )
+from rpexplore.results.estimates.nearer_tables import with_nearer_parts
 from rpexplore.results.estimates.whole_areas import (
     WholeCounts,
     known_totals,
@@ -249,9 +251,6 @@ def off_without_noise(seed, tables):
     return np.concatenate(off)
 
 
-PAIRS = [(0, 1), (0, 2), (1, 2)]
-
-
 def test_without_noise_tables_of_attributes_that_no_table_has_together_are_right():
     off = np.concatenate([off_without_noise(seed, PAIRS[:2]) for seed in range(8)])
     assert off.max() <= 1
@@ -260,6 +259,26 @@ def test_without_noise_tables_of_attributes_that_no_table_has_together_are_right
     off = np.concatenate([off_without_noise(seed, PAIRS) for seed in range(8)])
     assert off.max() <= 3
     assert np.mean(off > 0) <= 0.12
+
+
+def test_parts_with_many_cells_are_brought_near_without_all_pairs_of_these():
+    generator, n_cells = np.random.default_rng(3), 2_500
+    truth = generator.poisson(2, (3, n_cells)) + 1
+    counts = truth.copy()
+    counts[0] += np.arange(n_cells) < 50  # of the first fifty cells too many, of others too few
+    counts[1] -= np.arange(n_cells) < 50
+    counts[0] -= np.arange(n_cells) >= n_cells - 50
+    counts[1] += np.arange(n_cells) >= n_cells - 50
+    tables = [np.arange(n_cells) // 50, np.arange(n_cells) % 50]
+    tracemalloc.start()
+    found = with_nearer_parts(counts, truth.astype(float), tables, 1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 15e6  # all pairs are 6,250,000 numbers, 50 MB
+    off = [np.bincount(own, found[0] - truth[0]) for own in tables]
+    assert np.max(np.abs(np.concatenate(off))) <= 1
+    np.testing.assert_array_equal(found.sum(axis=0), counts.sum(axis=0))
+    np.testing.assert_array_equal(found.sum(axis=1), counts.sum(axis=1))
 
 
 @given(SEEDS, st.floats(0, 1))

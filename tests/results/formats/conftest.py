@@ -16,6 +16,7 @@ from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.results.combination import write_combined
+from rpexplore.results.estimates.area_counts import area_guesses, whole_area_counts
 from rpexplore.results.formats.publishing import FORMATS, publish
 from rpexplore.results.noisy_marginal import NoisyMarginal
 from rpexplore.results.results import AnyResults, load_any_results
@@ -94,8 +95,8 @@ def sources(tmp_path_factory) -> Path:
     places = rng.integers(0, 3, 200)
     rows |= {"region": np.array(["N", "N", "S"])[places], "town": np.array(["1", "2", "1"])[places]}
     of_areas = rp.release(areas, pd.DataFrame(rows), top / "areas", name="s", ledger=ledger)
-    rp.whole_area_counts(of_areas, top / "whole areas")
-    rp.area_guesses(of_areas, top / "guesses")
+    whole_area_counts(of_areas, top / "whole areas")
+    area_guesses(of_areas, top / "guesses")
     own = rp.Domain(DOMAIN.attributes[1:3])  # sex and height
     coefficients = np.array([[0, 0, 1, 1, 1, *[0] * 5], [1] * 10])
     queries = rp.QueryList(own, coefficients, ("women, tall", "all"), np.array([9.0, 9.0]))

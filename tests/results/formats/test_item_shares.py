@@ -6,6 +6,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.result_schema import frame_of
+from rpexplore.results.estimates.area_counts import area_guesses
 from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.formats.publishing import publish
 from rpexplore.results.results import load_any_results
@@ -84,7 +85,7 @@ def test_groups_have_shares_of_a_sum_also_in_areas_and_best_guesses_without_tota
     assert of_sex["standard_error"].item() == pytest.approx(100 * error)
     assert row["share_standard_error"] == pytest.approx(100 * error)
 
-    rp.area_guesses(load_any_results(tmp_path / "r").area_tables(), tmp_path / "g")
+    area_guesses(load_any_results(tmp_path / "r").area_tables(), tmp_path / "g")
     (part,) = load_any_results(tmp_path / "g").readers
     (item,) = part.items
     table = frame_of(with_shares(part, item, item.read(), "total"))
@@ -112,5 +113,5 @@ def test_all_formats_take_shares(sources, tmp_path, kind):
         if name.startswith("tables/") and name.endswith(".csv")
     ]
     assert any("share" in head for head in heads) == (kind != "own counts")
-    with pytest.raises(rp.RpexploreError, match="Shares are of"):
+    with pytest.raises(rp.errors.RpexploreError, match="Shares are of"):
         publish(sources / kind, tmp_path / "no", shares="rows")

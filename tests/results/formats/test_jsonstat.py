@@ -65,5 +65,5 @@ def test_groups_times_and_units_are_said(tmp_path):
     px = next((tmp_path / "published/px").glob("*nace*")).read_text("utf-8")
     assert 'TIMEVAL("Year")=TLIST(A1),"2024","2025","2026";' in px
     other = rp.Imprint(time="nace", period="2026")
-    with pytest.raises(rp.RpexploreError, match="periods of one length"):
+    with pytest.raises(rp.errors.RpexploreError, match="periods of one length"):
         publish(tmp_path / "out", tmp_path / "no", formats=["sdmx"], imprint=other)

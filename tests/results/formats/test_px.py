@@ -98,7 +98,7 @@ def test_the_period_is_that_of_figures_of_all_times_together(tmp_path):
         ("'town' is in no table", rp.Imprint(time="town")),
     ):
         for name in ("px", "jsonstat", "csvw", "sdmx"):
-            with pytest.raises(rp.RpexploreError, match=words):
+            with pytest.raises(rp.errors.RpexploreError, match=words):
                 publish(tmp_path / "r", tmp_path / "no", formats=[name], imprint=imprint)
     imprint = rp.Imprint(time="year", period="2027")
     publish(tmp_path / "r", tmp_path / "out", formats=["px"], imprint=imprint)

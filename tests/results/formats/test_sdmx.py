@@ -271,10 +271,10 @@ def test_the_period_of_figures_of_all_periods_together_is_none_of_these(tmp_path
     records = pd.DataFrame({"year": [2024, 2025, 2026]})
     rp.release(plan, records, tmp_path / "out", name="x", ledger=tmp_path / "ledger")
     imprint = rp.Imprint(time="year")
-    with pytest.raises(rp.RpexploreError, match="of all 'year' together; say when"):
+    with pytest.raises(rp.errors.RpexploreError, match="of all 'year' together; say when"):
         publish(tmp_path / "out", tmp_path / "no", formats=["sdmx"], imprint=imprint)
     imprint = rp.Imprint(time="year", period="2026")
-    with pytest.raises(rp.RpexploreError, match="'2026' is one of the values of 'year'"):
+    with pytest.raises(rp.errors.RpexploreError, match="'2026' is one of the values of 'year'"):
         publish(tmp_path / "out", tmp_path / "no", formats=["sdmx"], imprint=imprint)
     imprint = rp.Imprint(time="year", period="2027")
     publish(tmp_path / "out", tmp_path / "published", formats=["sdmx"], imprint=imprint)

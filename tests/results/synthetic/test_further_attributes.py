@@ -8,6 +8,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.results.results import load_area_results
+from rpexplore.results.synthetic.area_records import synthesize_areas
 from rpexplore.results.synthetic.further_attributes import FurtherAttributes
 from rpexplore.results.synthetic.impossible import Impossible
 
@@ -82,7 +83,7 @@ def release(tmp_path_factory):
 
 @pytest.mark.nightly
 def test_records_of_areas_have_them_as_they_depend_on_what_the_record_has(release, tmp_path):
-    made = rp.synthesize_areas(load_area_results(release.folder), tmp_path / "records")
+    made = synthesize_areas(load_area_results(release.folder), tmp_path / "records")
     assert made.manifest["attributes"] == ["sex", "age", "job"]
     assert made.manifest["by_model"] == ["job"]
     rows = made.records().astype(str)
@@ -92,7 +93,7 @@ def test_records_of_areas_have_them_as_they_depend_on_what_the_record_has(releas
     assert np.mean(adults["job"][adults["region"] == "S"] == "farm") > 0.9
     assert "job" in (made.folder / "README.md").read_text(encoding="utf-8")
     # The part with areas alone has nothing to tell of them.
-    alone = rp.synthesize_areas(release.part("areas"), tmp_path / "alone")
+    alone = synthesize_areas(release.part("areas"), tmp_path / "alone")
     assert alone.manifest["attributes"] == ["sex", "age"]
     shared = rows.drop(columns="job")
     pd.testing.assert_frame_equal(shared, alone.records().astype(str))

@@ -1,9 +1,12 @@
-"""The best noise where neighbours replace a record, which costs different things by what differs.
+"""The best noise where what a person's records cost depends on what they hold: by prices.
 
-A plan is within a budget if no difference between two records costs more. At prices on differences
-it is planned as where all records cost the same, and these prices bound the loss of every plan from
-below, as those of kinds of records do (docs/mathematics.md §5.5). Differences are taken in as they
-turn out to be the dearest; mostly that is one alone, in all attributes.
+Neighbours replace a record, which costs different things by what differs (`minimise_replacing`), or
+people have at most one record a period, whose values differ or not (`minimise_in_panel`).
+
+A plan is within a budget if no difference between two records, and no person, costs more. At prices
+on these it is planned as where all records cost the same, and the prices bound the loss of every
+plan from below, as those of kinds of records do (docs/mathematics.md §5.5). Differences are taken
+in as they turn out to be the dearest; mostly that is one alone, in all attributes.
 """
 
 from collections.abc import Callable
@@ -14,6 +17,7 @@ from scipy import sparse
 
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.panel import dearest_person
 from rpexplore.planning.mechanism.replacement import Replacement, chosen_groups, dearest_replacement
 from rpexplore.planning.mechanism.variances import CellVarianceMap
 from rpexplore.planning.solvers.largest_variance import minimise_over_cells
@@ -96,6 +100,45 @@ def minimise_replacing(
     return closure.replacing(closure.replacement.priced), replace(
         solution, sigma_squared=solution.sigma_squared * max(over, 1.0)
     )
+
+
+def minimise_in_panel(
+    closure: Closure,
+    privacy_cost: float,
+    solve: Callable[[Closure, float], Solution],
+    tolerance: float,
+    *,
+    scales: bool,
+) -> tuple[Closure, Solution]:
+    """The best noise within the budget for every person, and the closure at the best prices.
+
+    solve, scales and the bound are as of `minimise_replacing`.
+    """
+    best: tuple[float, Closure, Solution] | None = None
+    allowed = privacy_cost
+    for _ in range(_ROUNDS):
+        panel = closure.panel
+        assert panel is not None
+        charged = _with_least_costs(closure)
+        solution = solve(charged, allowed)
+        over = dearest_person(closure, panel, solution.sigma_squared) / privacy_cost
+        if best is None or over < best[0]:
+            best = over, closure, solution
+        if over <= (1 + tolerance if scales else 1 - _ROOM):
+            break
+        if over <= 1 + tolerance:
+            allowed *= (1 - 2 * _ROOM) / over
+            continue
+        shares = panel.best_shares(closure, charged.privacy_cost_factor / solution.sigma_squared**2)
+        closure = closure.in_panel(replace(panel, shares=shares))
+    assert best is not None
+    over, closure, solution = best
+    if not np.isfinite(over) or (not scales and over > 1):
+        raise PlanError(
+            "The tables could not be planned for a panel; take another objective, or leave "
+            "--period out, which protects people with any records."
+        )
+    return closure, replace(solution, sigma_squared=solution.sigma_squared * max(over, 1.0))
 
 
 def _with_least_costs(closure: Closure) -> Closure:
