@@ -1,5 +1,6 @@
 """Solvers for lists of queries: fitness for use, the sum of variances, and both (§8)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,10 +32,8 @@ _UNASKED_SHARE = 5e-9
 _COARSE = 1e-11
 # Singular values of the queries, each scaled to length 1, that are rounding; relative.
 _RANK_TOLERANCE = 1e-11
-# The step and the ends of the sum that replaces an integral, in logarithms: off by about 1 %.
-_NODE_STEP, _BEFORE, _BEYOND = 1.5, 4.0, 2.5
-# Where e^{−t/s} is below e^{−40} = 4·10⁻¹⁸, the root s adds nothing to the node at t.
-_FADED = 40.0
+# Operations of a product with the curvature from which single precision is enough.
+_MANY = 200_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +105,8 @@ class QueryRoot:
         self.are_coarse = bool(roots[0] ** 2 < _COARSE * roots[-1] ** 2)
         self.root = float(roots.sum())  # T
         self.roots = np.maximum(roots, _UNASKED_SHARE * self.root / len(roots))
-        at_cells = turned.T @ solve_triangular(factor, queries.cells, lower=True)  # vᵀ
+        # v, by one product of that size: E⁻ᵀ · turned has k columns only.
+        at_cells = solve_triangular(factor.T, turned).T @ queries.cells
         at_queries = queries.answers @ (factor @ turned) / self.roots  # u
         # Of several visits these are kept, and nothing else as large.
         self._at_weights = np.vstack([at_cells.T, at_queries])
@@ -133,37 +133,35 @@ class QueryRoot:
         """v_j √λ_j and u_i √((1 − a) z_i) of the weights at these indices, float64[·, k]."""
         return self._at_weights[indices] * np.sqrt(self._scales[indices])[:, None]
 
-    def curvature(self, indices: np.ndarray) -> np.ndarray:
-        """−2/T ∂²T in the logarithms of the weights at these indices, plus its shares, square.
+    def curvature(self, indices: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """−2/T ∂²T in the logarithms of the weights at these indices, plus its shares: products.
 
         Positive semidefinite: with z the vectors, it is ± Σ_ab s_a s_b / (s_a + s_b) z_pa z_qa z_pb
-        z_qb, − between a cell and a query; the quotient is ∫ e^{−t/s_a} e^{−t/s_b} dt, over ln t.
+        z_qb, − between a cell and a query. It is never written out, but multiplied with numbers for
+        these weights, float64[·].
         """
-        roots = self.roots / self.root
         vectors = self.vectors(indices)
-        total = np.zeros((len(indices), len(indices)))
-        for time in self._times():
-            # One node: the sum over a and b is then the square of a Gram matrix, entry by entry.
-            first = np.searchsorted(roots, time / _FADED)
-            scales = (_NODE_STEP * time) ** 0.25 * np.exp(-time / 2 / roots[first:])
-            part = vectors[:, first:] * scales
-            gram = part @ part.T
-            total += np.square(gram, out=gram)
-        signs = np.where(indices < self._queries.n_cells, 1.0, -1.0)
-        return total * signs[:, None] * signs
+        kernel = self._kernel
+        if vectors.size * len(kernel) > _MANY:  # twice as fast
+            vectors, kernel = vectors.astype(np.float32), kernel.astype(np.float32)
+        signs = np.where(indices < self._queries.n_cells, 1, -1).astype(vectors.dtype)
+
+        def product(numbers: np.ndarray) -> np.ndarray:
+            scales = signs * numbers.astype(signs.dtype)
+            inner = kernel * ((vectors * scales[:, None]).T @ vectors)
+            return (signs * np.einsum("pa,pa->p", vectors @ inner, vectors)).astype(float)
+
+        return product
 
     def curvature_diagonal(self) -> np.ndarray:
         """The diagonal of `curvature` for all weights, float64[n_cells + n_queries]."""
-        times = self._times()
-        faded = np.exp(-times / (self.roots / self.root)[:, None])
-        sums = self._scales[:, None] * (self._at_weights**2 @ faded)
-        return sums**2 @ (_NODE_STEP * times)
+        squares = self._at_weights**2 * self._scales[:, None]
+        return np.einsum("pa,pa->p", squares @ self._kernel, squares)
 
-    def _times(self) -> np.ndarray:
+    @property
+    def _kernel(self) -> np.ndarray:
         roots = self.roots / self.root
-        # The integrand is negligible well before the smallest root and beyond the largest.
-        ends = np.log(roots.min()) - _BEFORE, np.log(roots.max()) + _BEYOND
-        return np.exp(np.arange(*ends, _NODE_STEP))
+        return np.outer(roots, roots) / np.add.outer(roots, roots)
 
 
 def _singular(matrix: np.ndarray, are_coarse: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -197,9 +195,9 @@ TOLERANCE = 1e-4
 
 _MULTIPLICATIVE = 24  # eigendecompositions before Newton's method
 _NEWTON = 80  # and in it
-# At most so many weights are moved together in a step; the others, of least influence on one
-# another, each on its own.
-_MOST_TOGETHER = 2_500
+# Conjugate gradients end at this share of the residual they began with, or after so many products.
+_NEARLY, _PRODUCTS = 0.1, 100
+_COUPLED = 1e-3  # curvature of a weight, over what else holds it, below which it moves no other
 _LONGEST = 4.0  # the largest change of a weight's logarithm in a step
 _SHRINKING = 0.2  # of the barrier
 _ENOUGH = 0.05  # of the gain that the slope promises: a step is taken
@@ -436,9 +434,7 @@ class _Search:
             length /= 2
 
     def _newton_step(self, barriers: np.ndarray) -> tuple[np.ndarray, float]:
-        """Newton's step in the logarithms of the weights, and how steep it is."""
-        from scipy.linalg import cho_factor, cho_solve  # slow to import
-
+        """Newton's step in the logarithms of the weights, nearly, and how steep it is."""
         at, n = self.at, self._queries.n_cells
         # Lagrange multipliers of the two sums: at the path's point share + barrier = multiplier ·
         # weight.
@@ -447,21 +443,56 @@ class _Search:
         gradient = at.shares + barriers - multipliers
         # Kept above 0, so that the system stays positive definite far from the path, too.
         own = np.maximum(multipliers - at.shares, barriers)
+        diagonal = at.curvature_diagonal()
+        # Of weights that hardly move others the diagonal is enough.
+        coupled = np.flatnonzero(diagonal > _COUPLED * own)
+        curvature = at.curvature(coupled)
+
+        def product(step: np.ndarray) -> np.ndarray:
+            image = (own + diagonal) * step
+            image[coupled] = own[coupled] * step[coupled] + curvature(step[coupled])
+            return image
+
         # Weights keep their sums: 1 for the cells, 1 for the queries.
         kept = np.zeros((len(at.weights), 2))
         kept[:n, 0], kept[n:, 1] = at.weights[:n], at.weights[n:]
-        wanted = np.column_stack([gradient, kept])
-        diagonal = at.curvature_diagonal()
-        solved = wanted / (own + diagonal)[:, None]
-        # The weights that move one another most are solved for together, the others by the
-        # diagonal.
-        together = np.sort(np.argsort(-diagonal / own, kind="stable")[:_MOST_TOGETHER])
-        curvature = at.curvature(together) + np.diag(own[together])
-        solved[together] = cho_solve(cho_factor(curvature), wanted[together])
-        # Schur complement of the two conditions on sums.
-        multiples = np.linalg.solve(kept.T @ solved[:, 1:], kept.T @ solved[:, 0])
-        step = solved[:, 0] - solved[:, 1:] @ multiples
+        step = _conjugate_gradients(product, own + diagonal, gradient, kept)
         return step, float(gradient @ step)
+
+
+def _conjugate_gradients(
+    product: Callable[[np.ndarray], np.ndarray],
+    diagonal: np.ndarray,
+    wanted: np.ndarray,
+    kept: np.ndarray,
+) -> np.ndarray:
+    """About the x with A x = wanted + kept · multiples and keptᵀ x = 0, float64[n].
+
+    product: A x for x, A positive definite; diagonal: A's; kept: float64[n, 2]
+    """
+    divided = kept / diagonal[:, None]
+    schur = kept.T @ divided
+
+    def preconditioned(residual: np.ndarray) -> np.ndarray:
+        nearly = residual / diagonal
+        return nearly - divided @ np.linalg.solve(schur, kept.T @ nearly)
+
+    step, residual = np.zeros(len(wanted)), wanted
+    direction = preconditioned(residual)
+    first = norm = float(residual @ direction)
+    for _ in range(_PRODUCTS):
+        image = product(direction)
+        curved = float(direction @ image)
+        if not curved > 0:  # by rounding
+            break
+        step = step + norm / curved * direction
+        residual = residual - norm / curved * image
+        following = preconditioned(residual)
+        before, norm = norm, float(residual @ following)
+        if norm <= _NEARLY**2 * first:
+            break
+        direction = following + norm / before * direction
+    return step
 
 
 # ---- Targets first, then the mean: the least mean of all ratios of which none is above 1.
