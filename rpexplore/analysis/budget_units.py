@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.common.numbers import exact_text
@@ -200,11 +201,17 @@ def delta_warning(budget: Budget, expected: ExpectedCounts | None = None) -> str
 
 def slider_stops(unit: str, value: str) -> list[str]:
     """The values a slider offers, ascending, with the current one among them."""
+    stops = {**_usual_stops(unit), privacy.exact_fraction(value, unit): value}
+    return [stops[stop] for stop in sorted(stops)]
+
+
+@cache
+def _usual_stops(unit: str) -> dict[Fraction, str]:
+    """The stops of a unit, and how they are typed."""
     low, high = _DECADES[unit]
     exponents = range(low, high + 1)
-    stops = {Fraction(step) * Fraction(10) ** e for e in exponents for step in (1, 2, 5)}
-    current = privacy.exact_fraction(value, unit)
-    return [value if stop == current else typed_text(stop) for stop in sorted(stops | {current})]
+    stops = [Fraction(step) * Fraction(10) ** e for e in exponents for step in (1, 2, 5)]
+    return {stop: typed_text(stop) for stop in stops}
 
 
 def describe_guess(budget: Budget, plan: Plan | PartPlan | None = None) -> str:

@@ -122,29 +122,32 @@ def people_by_table(forecast: Forecast, tables: np.ndarray) -> pd.DataFrame:
 def marks(plan: TablePlan, forecast: Forecast | None, places: Iterable[int]) -> dict[int, Mark]:
     """A mark for each of these tables: the people in good cells, or without forecast its margin."""
     tables = np.array(list(places), dtype=int)
-    names = dict(zip(tables.tolist(), titles(plan.workload, tables), strict=True))
-    margins = plan.standard_errors[tables] * Z_95
+    names, margins = titles(plan.workload, tables), plan.standard_errors[tables] * Z_95
     largest = float(margins.max(initial=0.0))
-    found = {}
-    for place, margin in zip(tables.tolist(), margins.tolist(), strict=True):
-        text = f"±{rounded(margin, 3)}"
-        says = f"{names[place]}: margin of error {text}"
-        found[place] = Mark(place, names[place], text, text, says, PLAIN, margin / largest)
-    if forecast is None:
-        return found
-    held, ends, verdicts = forecast.people_by_table(tables)
-    for place, row, meets in zip(held.tolist(), ends.T.tolist(), verdicts.tolist(), strict=True):
+    of_people: dict[int, tuple[list[float], str]] = {}
+    if forecast is not None:
+        held, ends, verdicts = forecast.people_by_table(tables)
+        rows = zip(ends.T.tolist(), verdicts.tolist(), strict=True)
+        of_people = dict(zip(held.tolist(), rows, strict=True))
+    whom, found = "" if forecast is None else forecast.whom, {}
+    for place, name, margin in zip(tables.tolist(), names, margins.tolist(), strict=True):
+        if place not in of_people:
+            text = f"±{rounded(margin, 3)}"
+            says = f"{name}: margin of error {text}"
+            found[place] = Mark(place, name, text, text, says, PLAIN, margin / largest)
+            continue
+        row, meets = of_people[place]
         people, kind = Range(*row), {"yes": GOOD, "open": OPEN}.get(meets)
         if kind is None:
             kind = HALF if people.median >= 0.5 else POOR
         full = people.text(describe_share)
         judged = "" if meets == "no rule" else f"; {_IN_WORDS[kind]}"
-        says = f"{names[place]}: {full} of {forecast.whom} in good cells{judged}"
+        says = f"{name}: {full} of {whom} in good cells{judged}"
         # Whole per cent that are reached: "90" beside a limit of 90 % that is missed would mislead.
         share = people.median
         number = f"{math.floor(100 * share + _ROUNDING)}"
         number = "<1" if number == "0" and share else number
-        found[place] = Mark(place, names[place], number, full, says, kind, share)
+        found[place] = Mark(place, name, number, full, says, kind, share)
     return found
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +68,7 @@ def describe_numbers(values: Iterable[float]) -> list[str]:
     return [rounded(value, 4, zeros=True) for value in values]
 
 
+@lru_cache(maxsize=1 << 13)  # a page states hundreds, as do others with the same forecast
 def describe_share(share: float, digits: int = 2) -> str:
     """A share as a percentage: "24 %", "0.0006 %", "99.7 %"; "100 %" and "0 %" only where exact."""
     for more in range(digits, 5):

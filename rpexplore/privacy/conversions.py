@@ -31,12 +31,18 @@ USUAL_DELTAS = ("1e-6", "1e-9", "1e-12")
 MOST_RHO = Fraction("5e99")  # a ρ is below that
 
 _RANGES = {  # parameter: (least, below, what it must be)
-    "privacy cost": ("0", "1e100", "0 or more and below 1e100, for example 1"),
-    "rho": ("0", "5e99", "0 or more and below 5e99, for example 0.5"),
-    "mu": ("1e-300", "1e50", "above 0 (from 1e-300, and below 1e50), for example 1"),
-    "epsilon": ("0", "1e100", "0 or more and below 1e100, for example 1"),
-    "epsilon of a budget": ("1e-100", "1e100", "above 0 (from 1e-100, below 1e100), for example 1"),
-    "delta": ("1e-300", "1", "above 0 (from 1e-300) and below 1, for example 1e-9"),
+    name: (Fraction(least), Fraction(below), must_be)
+    for name, least, below, must_be in (
+        ("privacy cost", "0", "1e100", "0 or more and below 1e100, for example 1"),
+        ("rho", "0", "5e99", "0 or more and below 5e99, for example 0.5"),
+        ("mu", "1e-300", "1e50", "above 0 (from 1e-300, and below 1e50), for example 1"),
+        ("epsilon", "0", "1e100", "0 or more and below 1e100, for example 1"),
+        (
+            *("epsilon of a budget", "1e-100", "1e100"),
+            "above 0 (from 1e-100, below 1e100), for example 1",
+        ),
+        ("delta", "1e-300", "1", "above 0 (from 1e-300) and below 1, for example 1e-9"),
+    )
 }
 
 
@@ -104,7 +110,12 @@ def delta_from_rho(rho: Exact, epsilon: Exact) -> float:
 
     From the smallest positive float to 1: never 0, not even for rho = 0.
     """
-    log_delta = _log_delta(_parameter("rho", rho), _parameter("epsilon", epsilon))
+    return _delta_from_rho(_parameter("rho", rho), _parameter("epsilon", epsilon))
+
+
+@lru_cache(maxsize=1024)
+def _delta_from_rho(exact_rho: Fraction, exact_epsilon: Fraction) -> float:
+    log_delta = _log_delta(exact_rho, exact_epsilon)
     if log_delta < -800:  # smaller than all floats
         return math.ulp(0.0)
     with localcontext(Context(prec=50)):
@@ -141,7 +152,11 @@ def rho_from_epsilon_delta(epsilon: Exact, delta: Exact) -> Fraction:
     A decimal of at most 15 significant digits with epsilon_from_rho(rho, delta) <= epsilon.
     """
     exact_epsilon = _parameter("epsilon of a budget", epsilon)
-    exact_delta = _parameter("delta", delta)
+    return _rho_from_epsilon_delta(exact_epsilon, _parameter("delta", delta))
+
+
+@lru_cache(maxsize=1024)
+def _rho_from_epsilon_delta(exact_epsilon: Fraction, exact_delta: Fraction) -> Fraction:
     target, log_inverse_delta = float(exact_epsilon), -log_of(exact_delta)
 
     # Solved for rho, the bound is greatest where
@@ -248,7 +263,7 @@ def _parameter(name: str, value: Exact) -> Fraction:
     """`value` as an exact number, within the range of the parameter `name`."""
     number = exact_fraction(value, name)
     least, below, must_be = _RANGES[name]
-    if not Fraction(least) <= number < Fraction(below):
+    if not least <= number < below:
         raise BudgetError(f"{name} must be {must_be}, got {shown(value)}.")
     return number
 

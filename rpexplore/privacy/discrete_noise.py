@@ -68,7 +68,11 @@ class GaussianClaim:
 
     def delta(self, epsilon: Exact) -> Decimal:
         """The δ for this ε, rounded up; at most 1."""
-        shifted = exact_fraction(epsilon, "epsilon") - Fraction(self.shift)
+        return self._delta(exact_fraction(epsilon, "epsilon"))
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - as of `_epsilon`
+    def _delta(self, exact_epsilon: Fraction) -> Decimal:
+        shifted = exact_epsilon - Fraction(self.shift)
         with localcontext(Context(prec=_DIGITS)):
             delta = gaussian_delta(shifted, self.mu_squared) * (1 + Decimal(self.excess))
             return min(delta * (1 + Decimal(1).scaleb(2 - _DIGITS)), Decimal(1))

@@ -241,7 +241,7 @@ def app_of(
 
 
 def app_adult() -> list[Row]:
-    return app_of(adult(), "Adult up to 3-way", 0.25, 0.12, 30)
+    return app_of(adult(), "Adult up to 3-way", 0.25, 0.12, 25)
 
 
 def app_hundred() -> list[Row]:

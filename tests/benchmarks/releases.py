@@ -123,12 +123,22 @@ def release_of_166_751_tables() -> list[Row]:
         seconds, done = once(lambda: release(plan, data, folder / "out"), time.process_time)
         n_files = sum(path.is_file() for path in done.folder.rglob("*"))
         opening, _ = once(lambda: rp.Release.load(done.folder), time.process_time)
+        peak = peak_gigabytes()
+        shutil.rmtree(done.folder)
+        measure_mock_records(plan, folder)
+        floor, _ = once(lambda: write_bare_values(plan, folder), time.process_time)
     return [
         (f"release of {len(plan.workload):,} tables, s of processor time", seconds, "<=", 60),
         ("  of it checks and counting (a dry run), s", counting, "<=", 25),
+        (
+            "  the rest, times its answers and their values as Parquet",
+            (seconds - counting) / floor,
+            "<=",
+            5,
+        ),
         ("  opened, with the checksums of its files, s", opening, "<=", 4),
         ("  files", n_files, "<=", 10),
-        ("  process peak, GB", peak_gigabytes(), "<=", 1.5),
+        ("  process peak, GB", peak, "<=", 1.5),
     ]
 
 
@@ -219,20 +229,13 @@ def writing_of_small_tables() -> list[Row]:
         folder = Path(name)
         measure_mock_records(plan, folder)
 
-        def bare() -> None:
-            contributions = Contributions(plan, MeasuredFile(Measured(folder), plan.closure))
-            schema = pa.schema({"value": pa.float64()})
-            with pyarrow.parquet.ParquetWriter(folder / "x", schema, use_dictionary=False) as file:
-                for table in range(len(plan.workload)):
-                    values = contributions.answers(table).ravel()
-                    file.write_batch(pa.record_batch([pa.array(values)], schema=schema))
-
         def write() -> None:
             shutil.rmtree(folder / "out", ignore_errors=True)
             (folder / "out").mkdir()
             steps.write(folder / "out", Measured(folder), note, no_progress)
 
-        floor, seconds = process_seconds(bare), process_seconds(write)
+        floor = process_seconds(lambda: write_bare_values(plan, folder))
+        seconds = process_seconds(write)
         n_files = sum(path.is_file() for path in (folder / "out").rglob("*"))
     return [
         (f"{len(plan.workload)} small tables written, s of processor time", seconds, "<=", 0.8),
@@ -329,6 +332,16 @@ def measure_mock_records(plan: TablePlan, folder: Path) -> None:
     (part,) = steps.parts
     draft = Draft(folder, plan.alone, [part.n_measured], None)
     draft.add(steps.measure(part, source_of(data).count(plan.domain, part.tables)))
+
+
+def write_bare_values(plan: TablePlan, folder: Path) -> None:
+    """Write the answers of all tables, from the measurements in a folder, and nothing else."""
+    contributions = Contributions(plan, MeasuredFile(Measured(folder), plan.closure))
+    schema = pa.schema({"value": pa.float64()})
+    with pyarrow.parquet.ParquetWriter(folder / "bare", schema, use_dictionary=False) as file:
+        for table in range(len(plan.workload)):
+            values = contributions.answers(table).ravel()
+            file.write_batch(pa.record_batch([pa.array(values)], schema=schema))
 
 
 def all_answers(plan: TablePlan, folder: Path) -> int:

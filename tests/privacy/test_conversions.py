@@ -244,7 +244,8 @@ def test_what_rounding_may_lose_is_counted_against_us(monkeypatch):
     exact = epsilon_from_rho(1, 1e-6), delta_from_rho(1, 4), rho_from_epsilon_delta(4, 1e-6)
     monkeypatch.setattr(privacy, "_slack", lambda terms, allowance: Decimal("0.01"))
     # Without what it has kept, and keeping nothing for others.
-    monkeypatch.setattr(privacy, "_epsilon_from_rho", privacy._epsilon_from_rho.__wrapped__)
+    for name in ("_epsilon_from_rho", "_delta_from_rho", "_rho_from_epsilon_delta"):
+        monkeypatch.setattr(privacy, name, getattr(privacy, name).__wrapped__)
     lost = epsilon_from_rho(1, 1e-6), delta_from_rho(1, 4), rho_from_epsilon_delta(4, 1e-6)
     assert lost[0] == pytest.approx(exact[0] + 0.01, rel=1e-12)
     assert lost[1] == pytest.approx(exact[1] * math.exp(0.01), rel=1e-12)

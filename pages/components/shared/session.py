@@ -32,12 +32,13 @@ EVERYWHERE = "everywhere"  # where messages go that belong to no part of a page
 
 def project() -> Project:
     """The project of this session."""
-    if "project" not in st.session_state:
+    opened = st.session_state.get("project")
+    if opened is None:
         # The first visit to a new server went straight to this page: until Streamlit has seen
         # st.navigation, it takes pages/ for the whole app and runs a page without app.py.
         st.navigation(all_pages(), position="hidden")
         st.rerun()
-    return st.session_state["project"]
+    return opened
 
 
 def current() -> Scenario:
