@@ -148,14 +148,14 @@ def test_amounts_and_weights_are_summed_in_areas(stored):
         steps = np.clip(np.array([0 if y is None else y for y in income]), -10, 100) + 10
         tenths = np.rint(np.minimum(weights, 4) * 10).astype(int)
         stated = np.array([y is not None for y in income])
-        # A record adds y w where both are high, in 110 · 40 times.
-        sums = np.where(stated, steps * tenths, 0)
+        # A record adds y w where both are high, in 110 · 40 times, tenths rounded halves up.
+        sums = np.where(stated, (steps * tenths + 5) // 10, 0)
         sexes, towns = records["sex"].to_numpy(), records["town"].to_pylist()
         for sex in (0, 1):
             assert lowest[sex, 1, 1].sum() == sums[sexes == sex].sum()
             # Those without an amount have a cell of their own, 110 times their weights.
             own = (sexes == sex) & ~stated
-            assert lowest[sex, 2, 1].sum() == 110 * tenths[own].sum()
+            assert lowest[sex, 2, 1].sum() == 110 * tenths[own].sum() // 10
             in_a = (sexes == sex) & np.array([town == "A" for town in towns])
             assert lowest[sex, 1, 1, TREE.find(["N", "A"])] == sums[in_a].sum()
         in_north = np.array([region == "N" for region in records["region"].to_pylist()])
