@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.amounts import Amounts, Ranges, amounts_in
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import DataError
@@ -32,29 +32,6 @@ from rpexplore.errors import DataError
 _MOST_COUNTED = 2**62  # sums of a table's counts, so that all arithmetic on them fits 64 bits
 SPLIT = 2.0**27 + 1
 """Multiplied by a float of 64 bits, it tells its upper 26 digits from the others (Dekker 1971)."""
-
-
-class Ranges(dict[int, int]):
-    """The range in steps of each attribute of amounts, by its index.
-
-    product_units  of amounts and weights, as ascending indices: of how many products of steps one
-                   is counted, where both are (`Amounts.product_unit`); 1 of others
-    """
-
-    def __init__(
-        self,
-        ranges: Mapping[int, int] | None = None,
-        product_units: Mapping[AttributeIndices, int] | None = None,
-    ) -> None:
-        super().__init__(ranges or {})
-        self.product_units = dict(product_units or {})
-
-    def product_unit(self, held: AttributeIndices) -> int:
-        return self.product_units.get(held, 1)
-
-    def times(self, held: AttributeIndices) -> int:
-        """How often a record counts in a table that holds these of the attributes, ascending."""
-        return prod(self[index] for index in held) // self.product_unit(held)
 
 
 def code_size(attribute: Attribute) -> int:
@@ -119,11 +96,6 @@ def _refuse_too_fine(
             f"limits{domain.or_rounder_limits(held)}.",
             private="" if n_records is None else f"There are {n_records:,} records.",
         )
-
-
-def amounts_in(table: Sequence[int], ranges: Mapping[int, int]) -> AttributeIndices:
-    """The attributes of amounts that a table holds: none, one, or one and weights."""
-    return tuple(index for index in table if index in ranges)
 
 
 def counts_of_amounts(

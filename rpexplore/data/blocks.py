@@ -12,8 +12,8 @@ from math import prod
 
 import numpy as np
 
-from rpexplore.data.amounts import amounts_in
 from rpexplore.data.source import holding_sets
+from rpexplore.domain.amounts import amounts_in
 from rpexplore.domain.domain import AttributeIndices
 
 # A sum along an axis: counts that are many, and values that are few.

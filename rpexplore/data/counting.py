@@ -11,9 +11,7 @@ import pyarrow as pa
 
 from rpexplore.common.processes import Progress, in_order, no_progress, part_of_progress
 from rpexplore.data.amounts import (
-    Ranges,
     amount_ranges,
-    amounts_in,
     counts_of_amounts,
     product_of_steps,
     refuse_too_many,
@@ -31,6 +29,7 @@ from rpexplore.data.source import (
     SparseTable,
     no_counts,
 )
+from rpexplore.domain.amounts import Ranges, amounts_in
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import AttributeIndices, Domain, subsets

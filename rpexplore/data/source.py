@@ -15,7 +15,7 @@ import numpy as np
 from rpexplore.common.files import FILE_PREFIX, file_identities, machine_names
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import capitalised, plural, text_of_path, with_article
-from rpexplore.data.amounts import Ranges, amounts_in
+from rpexplore.domain.amounts import Ranges, amounts_in
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.universe import Universe

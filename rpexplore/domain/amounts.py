@@ -1,10 +1,10 @@
 """Amounts: numbers that tables sum, such as incomes or survey weights, between public limits."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import cached_property
-from math import gcd
+from math import gcd, prod
 from typing import TYPE_CHECKING
 
 from rpexplore.common.text import is_text
@@ -235,3 +235,31 @@ def sentences_of(amounts: Iterable[Amounts]) -> str:
 def _plain(limit: Decimal) -> str:
     """A limit without zeros behind its decimals: "200,000", "0.5"."""
     return f"{limit.normalize():,f}"
+
+
+class Ranges(dict[int, int]):
+    """The range in steps of each attribute of amounts, by its index.
+
+    product_units  of amounts and weights, as ascending indices: of how many products of steps one
+                   is counted, where both are (`Amounts.product_unit`); 1 of others
+    """
+
+    def __init__(
+        self,
+        ranges: Mapping[int, int] | None = None,
+        product_units: Mapping[tuple[int, ...], int] | None = None,
+    ) -> None:
+        super().__init__(ranges or {})
+        self.product_units = dict(product_units or {})
+
+    def product_unit(self, held: tuple[int, ...]) -> int:
+        return self.product_units.get(held, 1)
+
+    def times(self, held: tuple[int, ...]) -> int:
+        """How often a record counts in a table that holds these of the attributes, ascending."""
+        return prod(self[index] for index in held) // self.product_unit(held)
+
+
+def amounts_in(table: Sequence[int], ranges: Mapping[int, int]) -> tuple[int, ...]:
+    """The attributes of amounts that a table holds: none, one, or one and weights."""
+    return tuple(index for index in table if index in ranges)

@@ -3,12 +3,14 @@
 import json
 import tempfile
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
+from rpexplore.common.text import as_seen
 from rpexplore.domain import codebook, codebook_rows
 from rpexplore.domain.attribute import MAX_ATTRIBUTES
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
@@ -56,6 +58,8 @@ def grouped_domains(draw):
         path = st.lists(level, max_size=3)
         count = {"min_size": attribute.size, "max_size": attribute.size}
         groups = draw(st.just([]) | st.lists(path, **count))
+        names = {name for path in groups for name in path}
+        assume(len({as_seen(normalize("NFC", name)) for name in names}) == len(names))
         attributes.append(Attribute(attribute.name, attribute.values, groups=tuple(groups)))
     return Domain(tuple(attributes))
 

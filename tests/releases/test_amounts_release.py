@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.data.amounts import Ranges
 from rpexplore.data.frames import FrameSource
 from rpexplore.data.source import Counts
+from rpexplore.domain.amounts import Ranges
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.contributions import Contributions

@@ -10,12 +10,7 @@ from fractions import Fraction
 
 import pytest
 
-from rpexplore import (
-    RpexploreError,
-)
-from rpexplore.errors import (
-    ReleaseError,
-)
+from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.table_release import TableRelease

@@ -18,7 +18,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.data.amounts import Ranges, amounts_in, counts_of_amounts
+from rpexplore.data.amounts import counts_of_amounts
 from rpexplore.data.blocks import Block, blocks_by_amount
 from rpexplore.data.coding import MISSING, UNKNOWN, code_type
 from rpexplore.data.engines.coding import (
@@ -47,6 +47,7 @@ from rpexplore.data.source import (
     SparseTable,
     no_counts,
 )
+from rpexplore.domain.amounts import Ranges, amounts_in
 from rpexplore.domain.atoms import MOST_KEYS, Atoms
 from rpexplore.domain.domain import AttributeIndices, subsets
 from rpexplore.domain.universe import BOOLEANS, DAYS, NUMBERS, Comparison, Universe

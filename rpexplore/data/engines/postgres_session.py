@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.processes import Progress, part_of_progress
-from rpexplore.data.amounts import amounts_in, counts_of_amounts
+from rpexplore.data.amounts import counts_of_amounts
 from rpexplore.data.blocks import maximal
 from rpexplore.data.counting import cells_behind, products, split_codes
 from rpexplore.data.engines.connections import Connection
@@ -41,6 +41,7 @@ from rpexplore.data.engines.session import (
 )
 from rpexplore.data.engines.source import Inspection, area_codes, count_streamed
 from rpexplore.data.source import Counts
+from rpexplore.domain.amounts import amounts_in
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import DataError
 

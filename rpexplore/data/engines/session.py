@@ -18,11 +18,12 @@ import numpy as np
 from rpexplore.common.files import laid_beside
 from rpexplore.common.installation import require
 from rpexplore.common.processes import Progress
-from rpexplore.data.amounts import Ranges, amount_ranges, amounts_in, code_size, refuse_too_many
+from rpexplore.data.amounts import amount_ranges, code_size, refuse_too_many
 from rpexplore.data.areas import AreaCoder
 from rpexplore.data.coding import Faults, Takers
 from rpexplore.data.engines.connections import ENGINES, UNREACHABLE, Connection
 from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, Counts, PersonRule
+from rpexplore.domain.amounts import Ranges, amounts_in
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.universe import Universe

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.processes import no_progress
-from rpexplore.data.amounts import amounts_in
 from rpexplore.data.coding import UNKNOWN, Coder
 from rpexplore.data.counting import (
     Codes,
@@ -40,6 +39,7 @@ from rpexplore.data.engines.source import (
 )
 from rpexplore.data.persons import person_keys
 from rpexplore.data.source import Counts
+from rpexplore.domain.amounts import amounts_in
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.universe import Universe
 

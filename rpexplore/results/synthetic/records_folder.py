@@ -141,7 +141,7 @@ def synthesize(
 
 
 def synthesize(
-    source: Any,
+    source: PartReader,
     output: str | Path,
     *,
     rows: int | None = None,
