@@ -225,9 +225,10 @@ def _tables_of(results: Any) -> Any:
     """The unbiased tables of results; where there are none, the error names what is there."""
     try:
         return results.unbiased_tables()
-    except RpexploreError as error:
+    except RpexploreError:
         remedies = []
-        if results.area_levels:
+        # Of whole counts and best guesses in areas only the release that they were made of answers.
+        if any(part.area_levels and not part.is_biased for part in results.readers):
             remedies.append(
                 "give --area CODE for one area, --level LEVEL for all of a level, or --areas FILE "
                 "with lists of areas to add up"
@@ -237,7 +238,10 @@ def _tables_of(results: Any) -> Any:
             remedies.append(f"name one of the counts: {names}")
         if not remedies:
             raise
-        raise RpexploreError(f"{error} Or {'; or '.join(remedies)}.") from None
+        raise RpexploreError(
+            f"Values that count are answered from tables of the whole, and {str(results.named)!r} "
+            f"holds {results.contents}; {'; or '.join(remedies)}."
+        ) from None
 
 
 # ---- Releases of tables in areas, and sums of areas.
