@@ -115,6 +115,7 @@ def answer(
         questions, answers, units = [where or []], [], [""]
         if area is None and (name := _count_named(counts, where or [])) is not None:
             answers.append(counts.answer(name))
+            units = [counts.queries.unit(counts.queries.names.index(name))]
         elif area is not None:
             release, domain = tables_of_area(release_folder, area)
             questions, conditions = inputs.questions(domain, where or [])
@@ -462,9 +463,11 @@ def answer_shares(
             sums = [queries.adds_up_amounts(queries.names.index(one)) for one in (name, whole)]
             if sums == [True, False]:
                 mean = mean_of_counts(counts, name, whole)
+                unit = queries.unit(queries.names.index(name)).replace("sum of", "mean of")
                 facts = {"question": list(where), "per": list(per)}
-                facts |= {key: getattr(mean, key) for key in _FIGURES}
-                say_result(as_json=rows.as_json, facts=facts, text=f"Mean\n{_answer_text(mean)}")
+                facts |= {key: getattr(mean, key) for key in _FIGURES} | {"unit": unit}
+                text = f"Mean\n{_answer_text(mean, unit)}"
+                say_result(as_json=rows.as_json, facts=facts, text=text)
                 return
             share = share_of_counts(counts, name, whole)
             columns = [one.name for one in SHARES]
