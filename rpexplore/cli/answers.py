@@ -115,6 +115,7 @@ def answer(
         questions, answers, units = [where or []], [], [""]
         if area is None and (name := _count_named(counts, where or [])) is not None:
             answers.append(counts.answer(name))
+            units = [counts.queries.unit(counts.queries.names.index(name))]
         elif area is not None:
             release, domain = tables_of_area(release_folder, area)
             questions, conditions = inputs.questions(domain, where or [])
@@ -225,9 +226,10 @@ def _tables_of(results: Any) -> Any:
     """The unbiased tables of results; where there are none, the error names what is there."""
     try:
         return results.unbiased_tables()
-    except RpexploreError as error:
+    except RpexploreError:
         remedies = []
-        if results.area_levels:
+        # Of whole counts and best guesses in areas only the release that they were made of answers.
+        if any(part.area_levels and not part.is_biased for part in results.readers):
             remedies.append(
                 "give --area CODE for one area, --level LEVEL for all of a level, or --areas FILE "
                 "with lists of areas to add up"
@@ -237,7 +239,10 @@ def _tables_of(results: Any) -> Any:
             remedies.append(f"name one of the counts: {names}")
         if not remedies:
             raise
-        raise RpexploreError(f"{error} Or {'; or '.join(remedies)}.") from None
+        raise RpexploreError(
+            f"Values that count are answered from tables of the whole, and {str(results.named)!r} "
+            f"holds {results.contents}; {'; or '.join(remedies)}."
+        ) from None
 
 
 # ---- Releases of tables in areas, and sums of areas.
@@ -458,9 +463,11 @@ def answer_shares(
             sums = [queries.adds_up_amounts(queries.names.index(one)) for one in (name, whole)]
             if sums == [True, False]:
                 mean = mean_of_counts(counts, name, whole)
+                unit = queries.unit(queries.names.index(name)).replace("sum of", "mean of")
                 facts = {"question": list(where), "per": list(per)}
-                facts |= {key: getattr(mean, key) for key in _FIGURES}
-                say_result(as_json=rows.as_json, facts=facts, text=f"Mean\n{_answer_text(mean)}")
+                facts |= {key: getattr(mean, key) for key in _FIGURES} | {"unit": unit}
+                text = f"Mean\n{_answer_text(mean, unit)}"
+                say_result(as_json=rows.as_json, facts=facts, text=text)
                 return
             share = share_of_counts(counts, name, whole)
             columns = [one.name for one in SHARES]

@@ -63,7 +63,7 @@ def release(
     from rpexplore.releases import release as releases
     from rpexplore.releases.approvals import load_approvals
     from rpexplore.releases.atomic_folder import MANIFEST, check_new
-    from rpexplore.releases.booked_run import booked_run
+    from rpexplore.releases.booked_run import as_shown, booked_run
     from rpexplore.releases.ledger.ledger import Ledger
     from rpexplore.releases.ledger.overlaps import describe_earlier_run, ledger_of
     from rpexplore.releases.measurement_file import NOTE
@@ -163,7 +163,11 @@ def release(
     if not as_json:
         weight = weight_note(source, loaded.domain)
         stopped = booked_run(out, book)
-        is_booked = stopped in before.entries and stopped.plan_sha256 == loaded.booked_sha256
+        is_booked = (
+            stopped is not None
+            and stopped.plan_sha256 == loaded.booked_sha256
+            and stopped in as_shown(before.entries)
+        )
         earlier = None if is_booked else describe_earlier_run(loaded, before)
         remarks = filter(None, [earlier, *source.remarks(), weight, warning])
         facts = announcement(loaded, book.name, before, limit_rho, goes_on=is_booked)

@@ -129,7 +129,7 @@ def _named_values(attribute: Attribute, text: str) -> list[Sequence[int]]:
         return [joined_parts]
     named: list[Sequence[int]] = []
     for part in parts:
-        indices = _indices(attribute, part.strip())
+        indices = _listed_indices(attribute, part)
         if indices is None and (of_values := _groups_of_values(attribute, text)):
             return [of_values]
         if indices is None:
@@ -161,24 +161,48 @@ def _with_commas(attribute: Attribute, parts: Sequence[str]) -> list[int] | None
     most = _most_commas(attribute)
     if not most:
         return None
-    # Of the first parts, up to each, the sets of values that they can be read as; two will do.
-    readings: list[set[frozenset[int]]] = [{frozenset()}]
+    # Of the first parts, up to each: the values in some reading of them, and those in every one;
+    # None where they cannot be read.
+    readings: list[tuple[frozenset[int], frozenset[int]] | None] = [(frozenset(), frozenset())]
     for stop in range(1, len(parts) + 1):
-        found: set[frozenset[int]] = set()
+        in_some: list[frozenset[int]] = []
+        in_all: list[frozenset[int]] = []
         for start in range(max(stop - 1 - most, 0), stop):
-            indices = _indices(attribute, ",".join(parts[start:stop]).strip())
-            if indices is not None:
-                found |= {before | set(indices) for before in readings[start]}
-        readings.append(set(sorted(found, key=sorted)[:2]))
-    if len(readings[-1]) > 1:
+            before = readings[start]
+            if before is not None:
+                indices = _listed_indices(attribute, ",".join(parts[start:stop]))
+                if indices is not None:
+                    in_some.append(before[0].union(indices))
+                    in_all.append(before[1].union(indices))
+        both = (frozenset.union(*in_some), frozenset.intersection(*in_all)) if in_some else None
+        readings.append(both)
+    if readings[-1] is None:
+        return None
+    some, every = readings[-1]
+    if some != every:
         labels = attribute.labels()
-        named = [shown_few([labels[index] for index in sorted(own)]) for own in readings[-1]]
+        unclear = shown_few([labels[index] for index in sorted(some - every)])
         raise DomainError(
             f"{shown(','.join(parts))!r} can be read as different values of attribute "
-            f"{attribute.name!r}, because names have commas: {', or '.join(sorted(named))}; name "
-            "them one by one, in Python as a list."
+            f"{attribute.name!r}, because names have commas: with or without {unclear}; name them "
+            "one by one, in Python as a list."
         )
-    return next((sorted(reading) for reading in readings[-1]), None)
+    return sorted(every)
+
+
+def _listed_indices(attribute: Attribute, text: str) -> Sequence[int] | None:
+    """The values that an entry of a list names, as it stands or without the blanks around it.
+
+    Raises `DomainError` where it names others in each way: codes may begin or end with blanks.
+    """
+    exact, indices = values_by_name(attribute).get(text), _indices(attribute, text.strip())
+    if exact is not None and indices is not None and list(exact) != list(indices):
+        raise DomainError(
+            f"{shown(text)!r} and {shown(text.strip())!r} are different values of attribute "
+            f"{attribute.name!r}, and a list can mean either; name them one by one, in Python as a "
+            "list."
+        )
+    return indices if exact is None else exact
 
 
 def _groups_of_values(attribute: Attribute, text: str) -> list[int]:
@@ -439,7 +463,7 @@ def combination_from_text(
     error calls the text. Raises `DomainError` for a text of another form, and for names and values
     that are not there.
     """
-    text = text.strip()
+    text = text.lstrip()
     names = sorted(map(re.escape, domain.names), key=len, reverse=True)
     # Blanks are tried from their first one on alone: long runs of them would take for ever.
     pattern = re.compile(rf"(?:^|(?<!\s)\s++)({'|'.join(names)})=")
@@ -450,7 +474,7 @@ def combination_from_text(
             f"The {noun} must be stated as ATTRIBUTE=VALUES, such as {example_of(domain)}, got "
             f"{text!r}."
         )
-    ends = [match.start() for match in starts[1:]] + [len(text)]
+    ends = [match.start(1) - 1 for match in starts[1:]] + [len(text)]
     combination: dict[str, str] = {}
     for match, end in zip(starts, ends, strict=True):
         if match[1] in combination:
@@ -458,7 +482,9 @@ def combination_from_text(
                 f"The {noun} {text!r} names {match[1]!r} twice; name all its "
                 "values once, separated by commas."
             )
-        selection = text[match.end() : end].strip()
+        selection = text[match.end() : end]
+        if selection not in values_by_name(domain[match[1]]):  # codes may begin or end with blanks
+            selection = selection.strip()
         try:
             if not (may_be_mean and asks_mean(domain[match[1]], selection)):
                 coefficients(domain[match[1]], selection)

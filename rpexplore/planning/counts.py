@@ -221,6 +221,21 @@ class QueryPlan(CertifiedPlan):
             shadow_price=self.certificate.shadow_prices,
         )
 
+    def _accuracy_lines(self) -> list[str]:
+        """The range of the standard errors of counts of one unit, a line each."""
+        queries, has_amounts = self.queries, bool(self.queries.domain.amounts)
+        units = [queries.unit(query) if has_amounts else "" for query in range(len(queries))]
+        lines = []
+        for unit in dict.fromkeys(units):
+            errors = self.standard_errors[np.array(units) == unit]
+            lines.append(
+                f"  {'' if lines else 'Accuracy':9}  standard errors {errors.min():.4g} to "
+                f"{errors.max():.4g}, median {np.median(errors):.4g}"
+            )
+            if len(set(units)) > 1:
+                lines[-1] += f" ({unit or 'records'})"
+        return lines
+
     def __str__(self) -> str:
         """The plan in a few lines, for a terminal."""
         queries, errors = self.queries, self.standard_errors
@@ -238,8 +253,7 @@ class QueryPlan(CertifiedPlan):
             f"{self.targets[furthest]:.4g}",
             f"  Objective  {self.objective.title}",
             f"  Proven     {self.proven}",
-            f"  Accuracy   standard errors {errors.min():.4g} to {errors.max():.4g}, median "
-            f"{np.median(errors):.4g}",
+            *self._accuracy_lines(),
             f"  Profile    {plural(int(n_spare), noun)}{of_cells} with unused budget",
         ]
         if free := self.free_counts:

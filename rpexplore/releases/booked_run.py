@@ -178,7 +178,7 @@ def noted_run(
     # Settled: what a lost connection may still enter would not be that which is written anew.
     accounts = ledger.accounts(settled=True)
     booked = [entry for account in accounts for entry in account.entries]
-    entries = {entry.id: entry for entry in _as_shown(booked)}
+    entries = {entry.id: entry for entry in as_shown(booked)}
     if booking is None or not booking.started:
         return ledger, entries.get(note.entry_id)
     own = note.booked_sha256 or note.plan_sha256, booking.started
@@ -204,7 +204,7 @@ def _with_figures_of(folder: Path, found: Sequence[LedgerEntry]) -> Sequence[Led
     return own or found
 
 
-def _as_shown(entries: Sequence[LedgerEntry]) -> Iterator[LedgerEntry]:
+def as_shown(entries: Sequence[LedgerEntry]) -> Iterator[LedgerEntry]:
     """The entries of a ledger with what this user has shown of their runs and it does not tell.
 
     As it does not where it was brought back, or merged, as it was before.
@@ -252,7 +252,7 @@ def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None
         n_before = 0  # others may have been merged into it
     stopped = [
         entry
-        for entry in _as_shown(entries)
+        for entry in as_shown(entries)
         if entry.id > n_before
         and (entry.plan_sha256, entry.output) == (note.plan_sha256, folder)
         and entry.state != "finished"

@@ -37,6 +37,7 @@ from rpexplore.releases.atomic_folder import (
     unfinished_folder,
 )
 from rpexplore.releases.booked_run import (
+    as_shown,
     booked_run,
     enter_finished,
     refuse_run_of_version_1,
@@ -457,7 +458,7 @@ def _booked_before(
     if entry is None:
         return None
     refuse_run_of_version_1(output)
-    if plan.booked_sha256 != entry.plan_sha256 or entry not in account.entries:
+    if plan.booked_sha256 != entry.plan_sha256 or entry not in as_shown(account.entries):
         raise ReleaseError(
             f"A run into {str(output)!r} was booked and stopped; run the same plan (SHA-256 "
             f"{entry.plan_sha256[:12]}…) on the same records and with the same ledger again, which "

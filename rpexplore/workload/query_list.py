@@ -214,6 +214,18 @@ class QueryList:
         """Whether a query adds up amounts or weights, and does not count records alone."""
         return self._adds_up(query, self.domain.amounts)
 
+    def unit(self, query: int) -> str:
+        """What the answer to a query is a number of: "EUR, sum of income"; "" for records."""
+        weighted = "weighted " if self._adds_up(query, self.domain.weights) else ""
+        for index in self.domain.amounts:
+            values = self.domain.attributes[index].values
+            if not isinstance(values, Amounts) or values.are_weights:
+                continue
+            if self._adds_up(query, [index]):
+                what = f"{weighted}sum of {self.domain.names[index]}"
+                return f"{values.unit}, {what}" if values.unit else what
+        return weighted.strip()
+
     def adds_up_weights(self, name: str) -> bool:
         """Whether every query adds up the weights of that name, or amounts times these."""
         weights = [index for index in self.domain.weights if self.domain.names[index] == name]

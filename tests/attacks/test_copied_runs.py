@@ -494,3 +494,24 @@ def test_a_shown_pilot_that_was_moved_is_not_cleared_by_a_new_run(data, output, 
     moved.rename(unfinished_folder(output))
     run(output)
     assert states(Ledger.beside(data)) == ["finished"]
+
+
+def test_a_run_goes_on_behind_its_pilot_on_a_ledger_that_does_not_tell_of_it(
+    data, output, tmp_path, monkeypatch
+):
+    """A copy from before the pilot was shown, merged: the run was refused, and told to run."""
+    run, book = partial(release, plan_of("a pilot"), data, output), Ledger.beside(data)
+    noted = Ledger.note_pilot
+
+    def copied_and_noted(ledger: Ledger, *figures) -> None:
+        shutil.copy(book.path, tmp_path / "older.sqlite")
+        noted(ledger, *figures)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "note_pilot", copied_and_noted)
+        run(pilot_only=True)
+    book.path.unlink()
+    merged = Ledger(tmp_path / "data" / "merged.sqlite")
+    assert merged.merge(Ledger(tmp_path / "older.sqlite")) == 1
+    run(ledger=merged.path)
+    assert states(merged) == ["finished"]

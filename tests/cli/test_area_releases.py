@@ -288,3 +288,6 @@ def test_what_is_not_for_areas_says_what_is(released):
     ):
         assert remedy in released.refused(*words)
     assert "equal shares" in released.done("compare", "plan.json")
+    refusal = released.refused("answer", "out", "sex=F")
+    assert "--level LEVEL for all of a level" in refusal
+    assert "`rpexplore answer`" not in refusal  # which was asked

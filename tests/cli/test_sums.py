@@ -1,6 +1,7 @@
 """Sums and means of amounts on the command line: planned, released, answered, left aside."""
 
 import json
+import re
 import zipfile
 
 import pytest
@@ -177,10 +178,14 @@ def test_own_sums_are_planned_released_and_divided(run):
     of_men = "m: sum(income) where sex == 'M' ± 9000"
     text = plan(run, "--count", of_men, "--count", "n: records(income) by sex ± 20")
     assert "Plan for 3 own counts over" in text
+    assert re.search(r"Accuracy .*\(EUR, sum of income\)\n +standard errors .*\(records\)", text)
     run("release", "plan.json", "records.csv", "--out", "own")
     answer = json.loads(run("answer", "own", "m", "--json"))
     assert answer["value"] == pytest.approx(200_000, abs=7 * answer["standard_error"])
+    assert answer["unit"] == "EUR, sum of income"
     mean = json.loads(run("answer", "own", "m", "--per", "n, sex = M", "--json"))
+    assert mean["unit"] == "EUR, mean of income"
+    assert "unit" not in json.loads(run("answer", "own", "n, sex = M", "--json"))
     assert mean["value"] == pytest.approx(1000, abs=7 * mean["standard_error"])
     output = run("forecast", "plan.json", "--expected-count", "400", fails=True)
     assert "the own counts add up amounts, which expected counts do not tell" in output

@@ -4,7 +4,12 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.levels import Level
-from rpexplore.domain.values import coefficients, product_query, selected_values
+from rpexplore.domain.values import (
+    coefficients,
+    product_query,
+    question_from_text,
+    selected_values,
+)
 from rpexplore.errors import DomainError
 
 AGE = rp.Attribute("age", rp.Integers(0, 99))
@@ -101,11 +106,27 @@ def test_names_with_commas_that_can_be_read_as_different_values_are_refused():
     assert selected_values(attribute, "o,w") == (0, 3)
     assert coefficients(attribute, ["w,b", "o"]) == [0, 0, 1, 1]
     with pytest.raises(
-        DomainError, match=r"'w,b,o' can be read as .*: 'w', 'b', 'o', or 'w,b', 'o'"
+        DomainError, match=r"'w,b,o' can be read as .*: with or without 'w', 'b', 'w,b'; name"
     ):
         selected_values(attribute, "w,b,o")
+    # Read as (b, b,b, …), with or without b: many readings of the first parts become one later.
+    several = rp.Attribute("r", rp.Categories(("b,b", "b", "a,c,c", "a,a,b", "a", "b,c")))
+    with pytest.raises(DomainError, match="with or without 'b,b'"):
+        selected_values(several, "b,b,b,b,b")
     with pytest.raises(DomainError, match="have commas of their own; state a combination for each"):
         rp.Domain((attribute,), [{"race": ["w,b", "o"]}])
+
+
+def test_codes_with_blanks_at_their_ends_are_not_read_as_those_without():
+    attribute = rp.Attribute("c", rp.Categories(("F", " F", "F ", "x", " y")))
+    assert selected_values(attribute, "x, y") == (3, 4)
+    with pytest.raises(DomainError, match=r"' F' and 'F' are different values .* name them one"):
+        selected_values(attribute, "x, F")
+    domain = rp.Domain((attribute, AGE))
+    for text, code in (("c=F age=1", "F"), ("c= F age=1", " F"), ("age=1 c=F ", "F ")):
+        assert question_from_text(domain, text) == {"c": code, "age": "1"}
+    assert question_from_text(domain, "c=F  age= 1 ") == {"c": "F ", "age": "1"}
+    assert question_from_text(domain, "c= x  age=1")["c"] == "x"
 
 
 def test_a_name_that_two_groups_have_names_neither():

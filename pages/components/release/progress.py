@@ -25,7 +25,7 @@ from rpexplore.data.source import Source
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.atomic_folder import unfinished_folder
-from rpexplore.releases.booked_run import booked_run
+from rpexplore.releases.booked_run import as_shown, booked_run
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import GIVEN_UP, Account, given_up_text
 from rpexplore.releases.ledger.ledger import Ledger
@@ -149,7 +149,9 @@ TASK = "finishing"
 def is_paid(planned: Plan, output: Path | None, account: Account, ledger: Ledger) -> bool:
     """Whether this very run was booked and stopped before: again, it costs nothing further."""
     entry = None if output is None else attempt(lambda: booked_run(output, ledger))
-    return entry is not None and entry.plan_sha256 == planned.sha256 and entry in account.entries
+    if entry is None or entry.plan_sha256 != planned.sha256:
+        return False
+    return entry in as_shown(account.entries)
 
 
 def account_view(
@@ -201,7 +203,7 @@ def unfinished_runs(account: Account, ledger: Ledger, going_on: Path | None) -> 
 
     going_on: the folder of one that the page goes on with
     """
-    for entry in account.entries:
+    for entry in as_shown(account.entries):
         # Stopped between its entry as finished and its name, a release lacks only that.
         has_ended = entry.state == "finished" and (
             os.path.lexists(entry.output) or not can_be_resumed(entry.output, entry.id)

@@ -272,7 +272,10 @@ def _ending(name: str) -> str:
 
 
 def _hive_keys(inner: Path, folder: Path) -> dict[str, str | None]:
-    """The keys of the folders around a file in a folder, as pyarrow reads them: all as text."""
+    """The keys of the folders around a file in a folder, as pyarrow reads them: all as text.
+
+    None where a folder has no value (`region=`), as for an empty field of a CSV file.
+    """
     parts = [part for part in inner.parent.parts if "=" in part]
     names = [part.partition("=")[0] for part in parts]
     if len(set(names)) < len(names):
@@ -290,7 +293,7 @@ def _hive_keys(inner: Path, folder: Path) -> dict[str, str | None]:
             "UTF-8; rename them.",
             inner,
         ) from None
-    return {name: keys[name] for name in names}
+    return {name: keys[name] or None for name in names}
 
 
 # ---- The records of a file or of a folder of files; what records can be given as.

@@ -400,10 +400,13 @@ def test_a_strange_value_is_told_on_screen_only(form, tmp_path):
     assert SECRET in caught.value.on_screen()
 
 
-@pytest.mark.parametrize("missing", ["07", "f"])
-def test_a_missing_key_is_a_missing_value(missing, tmp_path):
+@pytest.mark.parametrize(("missing", "is_empty"), [("07", False), ("f", True)])
+def test_a_missing_key_is_a_missing_value(missing, is_empty, tmp_path):
     records = [tuple(None if value == missing else value for value in each) for each in SOME]
     path = write_folder(tmp_path / "data", records, "hive")
+    if is_empty:
+        for folder in path.rglob("*=__HIVE_DEFAULT_PARTITION__"):
+            folder.rename(folder.with_name(f"{folder.name.partition('=')[0]}="))
     assert "missing value" in str(refusal(path))
     check(FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER, missing_values=OTHER), records)
 
