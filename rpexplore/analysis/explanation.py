@@ -17,7 +17,6 @@ from rpexplore.analysis.accuracy import standard_error_alone
 from rpexplore.analysis.binding_targets import describe_loss
 from rpexplore.analysis.targets_met import describe_now, describe_outcome, is_met, wanted_targets
 from rpexplore.common.text import capitalised, describe_share, joined, rounded
-from rpexplore.domain.amounts import Amounts
 from rpexplore.planning.losses.losses import WEIGHTINGS, WeightedSum
 from rpexplore.planning.mechanism.variances import CellVariances, is_negligible_difference
 from rpexplore.planning.part_plan import Z_95
@@ -134,10 +133,7 @@ class Explanation:
         elif is_negligible_difference(*np.sqrt(spread).tolist()):
             whose = f"A cell of {title} has a standard error"
         error = self.standard_error
-        for index in self.plan.workload.attribute_indices(self.table):
-            values = self.plan.domain.attributes[index].values
-            if isinstance(values, Amounts):
-                record_noun = f"weighted {record_noun}" if values.are_weights else values.unit
+        record_noun = self.plan.workload.unit_of(self.table, record_noun)
         return (
             f"{whose} of {f'{rounded(error, 3)} {record_noun}'.strip()} (95 % margin of error "
             f"±{rounded(error * Z_95, 3)})."

@@ -173,8 +173,13 @@ class Forecast:
         return Range.of(self._meet[self.judged].sum(axis=0).astype(float))
 
     def describe_order(self, order: int) -> str:
-        """How many tables of a number of attributes meet the rules: "72 (39 to 102) of 120"."""
+        """How many tables of a number of attributes meet the rules: "72 (39 to 102) of 120".
+
+        "" where none of them is judged.
+        """
         chosen = self.judged & (self._accuracy.workload.orders == order)
+        if not np.any(chosen):
+            return ""
         meeting = Range.of(self._meet[chosen].sum(axis=0).astype(float))
         return f"{meeting.text(lambda value: f'{round(value):,}')} of {int(chosen.sum()):,}"
 

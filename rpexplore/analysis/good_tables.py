@@ -133,7 +133,8 @@ def marks(plan: TablePlan, forecast: Forecast | None, places: Iterable[int]) -> 
     for place, name, margin in zip(tables.tolist(), names, margins.tolist(), strict=True):
         if place not in of_people:
             text = f"±{rounded(margin, 3)}"
-            says = f"{name}: margin of error {text}"
+            unit = plan.workload.unit_of(place, whom)
+            says = f"{name}: margin of error {text} {unit}".rstrip()
             found[place] = Mark(place, name, text, text, says, PLAIN, margin / largest)
             continue
         row, meets = of_people[place]

@@ -227,8 +227,8 @@ class ReleasedCells:
         ]
         return Schema((*columns, *figures)).marked(pd.DataFrame(labels | shown | notes))
 
-    def describe_bars(self, record_noun: str) -> str:
-        """A description of the bars of these cells, for one or two axes."""
+    def describe_bars(self, what: str) -> str:
+        """The bars of these cells described, for one or two axes; what: "counts of people"."""
         by = self.axes[0].name
         beside = f", side by side for each {self.axes[1].name}" if len(self.axes) > 1 else ""
         ends = "The line on each bar is its 95 % interval"
@@ -236,20 +236,20 @@ class ReleasedCells:
             ends = "The marks with lines are the unbiased noisy counts and their 95 % intervals"
         holds = ", if the model holds" if self.is_adaptive else ""
         return self._sentences(
-            f"{self._kind} counts of {record_noun} by {by}{beside}.",
-            f"{ends}: the true count lies within, 95 % of the time{holds}.",
+            f"{self._kind} {what} by {by}{beside}.",
+            f"{ends}: the true figure lies within, 95 % of the time{holds}.",
             self._doubtful,
         )
 
-    def describe_heat(self, record_noun: str, *, by_margin: bool, crossed: bool) -> str:
-        """A heat map described: counts, or margins as a share; crossed: how cells are marked."""
+    def describe_heat(self, what: str, *, by_margin: bool, crossed: bool) -> str:
+        """A heat map described: figures, or margins as a share; crossed: how cells are marked."""
         down, across = (axis.name for axis in self.axes)
-        counts = f"counts of {record_noun} by {down} and {across}"
-        start = f"{self._kind} {counts}; dark cells are far from 0."
+        figures = f"{what} by {down} and {across}"
+        start = f"{self._kind} {figures}; dark cells are far from 0."
         if by_margin:
             start = (
-                f"Reliability of the {counts}: the margin of the 95 % interval as a share of the "
-                f"{'' if self.is_adaptive else 'unbiased '}count; dark cells are unreliable."
+                f"Reliability of the {figures}: the margin of the 95 % interval as a share of the "
+                f"{'' if self.is_adaptive else 'unbiased '}figure; dark cells are unreliable."
             )
         marked = "Such cells are crossed." if crossed else "Such cells are left blank."
         if not np.any(self.marked(by_margin=by_margin)):
@@ -278,7 +278,7 @@ class ReleasedCells:
         whose = "unbiased count's interval" if self.has_unbiased else "interval"
         return (
             f"In {doubtful:,} of {plural(self.value.size, 'cell')} the {whose} includes 0: such "
-            "a count cannot be told from 0."
+            "a figure cannot be told from 0."
         )
 
     def _sentences(self, *parts: str) -> str:

@@ -8,12 +8,13 @@ from typing import Any
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown_few
 from rpexplore.common.text import csv_rows, csv_text, refuse_twice, refuse_unclear, shown_header
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.codebook import DATES, attribute_from_field, check_number
 from rpexplore.domain.codebook_properties import CSV, refuse_what_is_said
 from rpexplore.domain.levels import LEVELS
-from rpexplore.domain.ordered_values import Integers
+from rpexplore.domain.ordered_values import Dates, Integers
 from rpexplore.errors import DomainError
 
 # The CSV codebook has the columns attribute, value, label and group (the last two may be left out),
@@ -265,29 +266,41 @@ def _renamed(header: Sequence[str], named: Mapping[str, str], source: str) -> li
     return columns
 
 
+def why_not_in_csv(attribute: Attribute) -> str:
+    """What of an attribute a CSV codebook cannot say: "has levels"; "" if it can say all."""
+    values = attribute.values
+    if isinstance(values, Integers) and values.step == 1:
+        if values.missing:
+            return "has a cell for missing numbers"
+        if values.recode:
+            return "has recodes"
+    elif isinstance(values, Amounts):
+        return f"has {values.noun}"
+    elif isinstance(values, Dates):
+        return "has dates"
+    elif not isinstance(values, Categories):
+        return "groups numbers"
+    elif values.spellings or values.are_numbers:
+        return "says how records may write its values"
+    return "has levels" if attribute.levels else ""
+
+
 def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
-    """The CSV codebook of the attributes: categories only, no titles; refuses grouped numbers."""
+    """The CSV codebook of the attributes: values, labels and groups, no titles.
+
+    Raises `DomainError` for what it cannot say.
+    """
     grouped = ["group"] if any(attribute.groups for attribute in attributes) else []
     rows = [["attribute", "value", "label", *grouped]]
     for attribute in attributes:
-        values = attribute.values
-        if isinstance(values, Integers) and values.step == 1 and not values.codes_of_texts:
-            values = Categories(tuple(attribute.labels()))
-        if not isinstance(values, Categories):
+        if reason := why_not_in_csv(attribute):
             raise DomainError(
-                f"Attribute {attribute.name!r} groups numbers, has recodes, amounts, dates or a "
-                "cell for missing ones, which a CSV codebook cannot say; save the domain as .json."
-            )
-        if attribute.levels:
-            raise DomainError(
-                f"Attribute {attribute.name!r} has levels, which a CSV codebook cannot say; save "
+                f"Attribute {attribute.name!r} {reason}, which a CSV codebook cannot say; save "
                 "the domain as .json."
             )
-        if values.spellings or values.are_numbers:
-            raise DomainError(
-                f"Attribute {attribute.name!r} says how its values may be written in records, "
-                "which a CSV codebook cannot say; save the domain as .json."
-            )
+        values = attribute.values
+        if not isinstance(values, Categories):
+            values = Categories(tuple(attribute.labels()))
         paths = attribute.groups or ((),) * attribute.size
         for value, label, path in zip(values.values, values.labels, paths, strict=True):
             group = [LEVELS.join(path)] if grouped else []

@@ -35,7 +35,7 @@ _RELIABILITY = [[0.0, "#a9cfc0"], [0.5, "#b98a35"], [1.0, "#7c2d12"]]
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
+def bars_with_intervals(cells: ReleasedCells, unit: str) -> go.Figure:
     """Bars on their side along the first axis, grouped by the values of a second if there is one.
 
     The figure is as high as the bars need, each row with its label. Of processed counts, the
@@ -94,7 +94,7 @@ def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
     height = _FRAME + len(along.labels) * max(_ROW, _BAR * (len(groups) + 1))
     figure.update_yaxes(axes.row_axis(along.headings), title=axes.plotly_text(along.name))
     figure.update_xaxes(
-        title=axes.plotly_text(record_noun),
+        title=axes.plotly_text(unit),
         side="top" if height > _LONG_FIGURE else "bottom",
         tickformat=",",
         gridcolor=axes.GRID,
@@ -123,15 +123,16 @@ def is_crossed(cells: ReleasedCells) -> bool:
     return cells.value.size <= _MOST_CROSSED and along <= _MOST_APART
 
 
-def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.Figure:
+def heat_map(cells: ReleasedCells, what: str, *, by_margin: bool) -> go.Figure:
     """The cells, the first axis down and the second across.
 
-    by_margin: colours show the margin over the unbiased count, up to 100 %, instead of counts.
+    what: "counts of people"
+    by_margin: colours show the margin over the unbiased figure, up to 100 %, instead of figures.
     cells: of at most `MOST_CELLS` values on each of two axes.
     """
     down, across = cells.axes
     doubtful = cells.marked(by_margin=by_margin)
-    colours, look = _by_margin(cells) if by_margin else _by_count(cells, record_noun)
+    colours, look = _by_margin(cells) if by_margin else _by_figure(cells, what)
     z = np.vectorize(axes.drawn)(colours).astype(object)
     z[np.isnan(cells.value)] = None
     if not is_crossed(cells):
@@ -175,8 +176,8 @@ def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.F
     return axes.with_layout(figure, height, legend=True, t=40)
 
 
-def _by_count(cells: ReleasedCells, record_noun: str) -> tuple[np.ndarray, dict]:
-    """Numbers to colour by, and how: around 0 by the count, far from it by its logarithm."""
+def _by_figure(cells: ReleasedCells, what: str) -> tuple[np.ndarray, dict]:
+    """Numbers to colour by, and how: around 0 by the figure, far from it by its logarithm."""
     colours, margins = cells.value, cells.margin[~np.isnan(cells.margin)]
     width = float(np.median(margins)) if len(margins) else 0.0
     low = float(np.fmin.reduce(colours, axis=None, initial=0.0))
@@ -211,7 +212,7 @@ def _by_count(cells: ReleasedCells, record_noun: str) -> tuple[np.ndarray, dict]
         "zmax": zmax,
         "colorscale": scale,
         "colorbar": {
-            "title": {"text": f"count ({axes.plotly_text(record_noun)})", "side": "right"},
+            "title": {"text": axes.plotly_text(what), "side": "right"},
             "tickvals": positions,
             "ticktext": [rounded(tick, 4).replace("-", "−") for tick in ticks],
         },
@@ -225,7 +226,7 @@ def _by_margin(cells: ReleasedCells) -> tuple[np.ndarray, dict]:
         "zmax": 1.0,
         "colorscale": _RELIABILITY,
         "colorbar": {
-            "title": {"text": "margin as a share of the count", "side": "right"},
+            "title": {"text": "margin as a share of the figure", "side": "right"},
             "tickvals": list(_SHARES),
             "ticktext": texts,
         },

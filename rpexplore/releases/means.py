@@ -4,8 +4,9 @@ Sum and count come from the same residuals, so their errors go together; the cov
 (docs/mathematics-strategies.md §5.6).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -149,6 +150,50 @@ def unit_of_query(domain: Domain, where: Where, record_noun: str) -> str:
             what = f"{'weighted' if is_weighted else 'unweighted'} {what}"
         return f"{unit}, {what}"
     return f"weighted {record_noun}" if is_weighted else record_noun
+
+
+class Figures(NamedTuple):
+    """What the cells of a table are, and their unit: "sums of income in EUR", "EUR"."""
+
+    what: str
+    unit: str
+
+    @property
+    def heading(self) -> str:
+        """The same for a heading, behind which "by" and attributes may stand: "people"."""
+        return self.unit if self.what == f"counts of {self.unit}" else self.what
+
+
+def figures_of(
+    domain: Domain | None, names: Iterable[str], chosen: Mapping[str, str], record_noun: str
+) -> Figures:
+    """What a view of a table shows.
+
+    Args:
+        domain: With the attributes of amounts among these; None: there are none.
+        names: The attributes of the table.
+        chosen: The label of each attribute that is shown at one value alone.
+        record_noun: What the table counts.
+    """
+    weighted, has_sums, has_counts, of, unit = "", False, True, "", ""
+    for name in names:
+        values = domain[name].values if domain is not None and name in domain else None
+        if not isinstance(values, Amounts):
+            continue
+        is_sum, is_other = (
+            name not in chosen or (chosen[name] == values.sum_label) is wanted
+            for wanted in (True, False)
+        )
+        if values.are_weights:
+            weighted = " and ".join(["weighted"] * is_sum + ["unweighted"] * is_other) + " "
+        else:
+            has_sums, has_counts = is_sum, is_other
+            unit = values.unit
+            of = f"{name} in {unit}" if unit else name
+    counted = f"{weighted}counts of {record_noun}"
+    whats = [f"{weighted}sums of {of}"] * has_sums + [counted] * has_counts
+    units = [unit] * bool(has_sums and unit) + [f"{weighted}{record_noun}"] * has_counts
+    return Figures(" and ".join(whats), " and ".join(units))
 
 
 def amounts_of(workload: Workload, position: int) -> tuple[int, Amounts]:

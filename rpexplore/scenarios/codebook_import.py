@@ -13,6 +13,7 @@ from rpexplore.common.text import is_text, joined, plural
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
+from rpexplore.domain.codebook_rows import why_not_in_csv
 from rpexplore.domain.domain import (
     Domain,
     completed,
@@ -20,7 +21,7 @@ from rpexplore.domain.domain import (
     label_from_records,
     to_complete,
 )
-from rpexplore.domain.ordered_values import Bins, Dates, Integers
+from rpexplore.domain.ordered_values import Dates, Integers
 from rpexplore.domain.values import combination_from_text, selection_mask, stated_combinations
 from rpexplore.errors import DomainError
 from rpexplore.planning.table_plan import TablePlan
@@ -137,18 +138,8 @@ def domain_of_columns(
 def why_no_csv(domain: Domain) -> str:
     """Why there is no CSV codebook of a domain, in a sentence; "" where there is one."""
     for attribute in domain:
-        values = attribute.values
-        if isinstance(values, Bins) or (isinstance(values, Integers) and values.step > 1):
-            name = attribute.name
-            return f"A CSV codebook lists single values; {name} groups numbers. JSON holds all."
-        if isinstance(values, Dates):
-            return f"A CSV codebook has no dates, as {attribute.name} has. JSON holds all."
-        if isinstance(values, Integers) and values.missing:
-            return f"A CSV codebook has no cell for missing numbers of {attribute.name}. JSON has."
-        if isinstance(values, Integers) and values.recode:
-            return (
-                f"A CSV codebook cannot recode numbers, as {attribute.name} does. JSON holds all."
-            )
+        if reason := why_not_in_csv(attribute):
+            return f"A CSV codebook cannot say that {attribute.name} {reason}. JSON holds all."
     if int(domain.sizes.sum()) > _MAX_CSV_LINES:
         return "There are too many values to list one by one. JSON holds all."
     if domain.impossible:

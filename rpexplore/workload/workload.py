@@ -371,6 +371,13 @@ class Workload:
             return np.zeros(len(self), dtype=bool)
         return np.any(np.isin(self.members, list(of_amounts)), axis=1)
 
+    def unit_of(self, position: int, counted: str) -> str:
+        """The unit of a table's figures: "EUR", "weighted people", or what is counted."""
+        if self.has_means[position]:
+            held = (self.domain.attributes[i].values for i in self.attribute_indices(position))
+            return next(v.unit for v in held if isinstance(v, Amounts) and not v.are_weights)
+        return f"weighted {counted}" if self.is_weighted[position] else counted
+
     @cached_property
     def products(self) -> tuple[tuple[int, int], ...]:
         """Which amounts and which weights some table has together, as pairs of indices."""

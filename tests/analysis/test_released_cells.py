@@ -119,8 +119,12 @@ def test_processed_counts_keep_the_unbiased_ones_and_their_label():
     assert Schema.of(result).figures == PROCESSED
     assert set(result["value_is"]) == {"rounded; biased"}
     part = cells.at({"age": 0, "value": 0})
-    assert part.describe_bars("people").startswith("Processed (biased) counts of people by age la")
-    assert "unbiased noisy counts and their 95 % intervals" in part.describe_bars("people")
+    assert part.describe_bars("counts of people").startswith(
+        "Processed (biased) counts of people by age la"
+    )
+    assert "unbiased noisy counts and their 95 % intervals" in part.describe_bars(
+        "counts of people"
+    )
 
 
 def test_smooth_counts_have_the_margin_of_the_model_and_are_publishable_by_it():
@@ -137,11 +141,13 @@ def test_smooth_counts_have_the_margin_of_the_model_and_are_publishable_by_it():
     pd.testing.assert_frame_equal(cells.frame[names_of(SMOOTH)], frame[names_of(SMOOTH)])
     empty = cells.suppressed(0.2).frame
     assert empty["model_error"].isna().tolist() == empty["value"].isna().tolist()
-    assert part.describe_bars("people").startswith("Smooth (biased) counts of people by value")
-    doubtful = part.describe_heat("people", by_margin=False, crossed=False)
+    assert part.describe_bars("counts of people").startswith(
+        "Smooth (biased) counts of people by value"
+    )
+    doubtful = part.describe_heat("counts of people", by_margin=False, crossed=False)
     assert "the unbiased count's interval includes 0" in doubtful
     assert "blank" not in doubtful
-    assert "blank" in part.describe_heat("people", by_margin=True, crossed=False)
+    assert "blank" in part.describe_heat("counts of people", by_margin=True, crossed=False)
 
 
 def test_what_may_be_zero_is_where_the_margin_is_all_of_the_count():
@@ -157,16 +163,16 @@ def test_sentences_say_how_many_may_be_zero():
     cells = ReleasedCells.of(made(), NAMES).at({"age label": 0})
     doubtful = int(cells.includes_zero.sum())
     assert doubtful > 0
-    sentence = cells.describe_heat("people", by_margin=False, crossed=True)
+    sentence = cells.describe_heat("counts of people", by_margin=False, crossed=True)
     assert sentence.startswith("Noisy counts of people by age and value;")
     assert f"In {doubtful} of 12 cells the interval includes 0" in sentence
     assert "Such cells are crossed." in sentence
     assert sentence.endswith("age label: female.")
-    assert "left blank" in cells.describe_heat("people", by_margin=True, crossed=False)
+    assert "left blank" in cells.describe_heat("counts of people", by_margin=True, crossed=False)
     sure = ReleasedCells.of(made(error=1e-3, values=np.full((3, 2, 4), 5.0)), NAMES)
-    text = sure.at({"age label": 0}).describe_heat("people", by_margin=True, crossed=True)
+    text = sure.at({"age label": 0}).describe_heat("counts of people", by_margin=True, crossed=True)
     assert text.endswith("No interval includes 0. age label: female.")
-    bars = cells.along(["value", "age"]).describe_bars("people")
+    bars = cells.along(["value", "age"]).describe_bars("counts of people")
     assert bars.startswith("Noisy counts of people by value, side by side for each age.")
 
 

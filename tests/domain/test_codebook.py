@@ -383,7 +383,7 @@ def test_missing_values_of_numbers_have_cells_behind_the_numbers():
     assert domain["all"].values == Integers(0, 3, missing=(("2", "not stated"),))
     assert domain["grouped"].groups == (("a",), ("a",), (), ("b",), ("Missing",))
     assert Domain.from_schema(domain.to_schema()) == domain
-    with pytest.raises(DomainError, match="cell for missing ones"):
+    with pytest.raises(DomainError, match="cell for missing numbers"):
         domain.text("codebook.csv")
 
 

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.pages.conftest import plain
@@ -55,3 +56,16 @@ def test_an_attribute_becomes_one_of_amounts_in_the_grid(app, small):
     session.selectbox(key="attribute shown").set_value("region").run()
     assert not session.exception
     assert "those above 500 as 500" in plain(session.texts("caption"))
+
+
+def test_sums_on_the_page_plan_have_their_unit_and_no_forecast(app):
+    domain = rp.Domain.from_schema({"fields": [INCOME, SEXES, {**SEXES, "name": "other"}]})
+    listed = WorkloadRequest("listed", listed=(("sex",), ("income", "sex", "other")))
+    people = ExpectedCounts((), (), (900.0,))
+    scenario = Scenario(domain, listed, record_noun="people", expected=people)
+    session = app("plan", scenario)
+    words = plain([*session.texts("markdown"), *session.texts("caption")])
+    assert "margin of error ±" in words
+    assert " EUR]" in words
+    assert "Sums and weighted counts cannot be forecast" in words
+    assert "0 of 0" not in words

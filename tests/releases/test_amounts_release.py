@@ -16,7 +16,7 @@ from rpexplore.domain.amounts import Ranges
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.contributions import Contributions
-from rpexplore.releases.means import ratio_columns
+from rpexplore.releases.means import figures_of, ratio_columns
 from rpexplore.releases.measurement import (
     check_countable,
     check_measurable,
@@ -277,3 +277,29 @@ def test_sums_within_a_larger_table_have_their_own_errors(tmp_path):
     row = sums[(sums["income"] == "sum (EUR)") & (sums["sex"] == "1")]
     assert row["value"].item() == pytest.approx(answer.value)
     assert row["standard_error"].item() == pytest.approx(answer.standard_error)
+
+
+def test_views_name_what_their_figures_are():
+    domain = rp.Domain.from_schema(
+        {
+            "fields": [
+                {"name": "sex", "constraints": {"enum": ["F", "M"]}},
+                {"name": "income", "type": "number", "bounds": [0, 90], "unit": "EUR"},
+                {"name": "w", "type": "number", "bounds": [0, 4], "weights": True},
+            ]
+        }
+    )
+    for names, chosen, what, unit in (
+        (["sex"], {}, "counts of people", "people"),
+        (["sex", "income"], {"income": "sum (EUR)"}, "sums of income in EUR", "EUR"),
+        (["sex", "income"], {"income": "records"}, "counts of people", "people"),
+        (["sex", "income"], {}, "sums of income in EUR and counts of people", "EUR and people"),
+        (["sex", "w"], {"w": "weighted count"}, "weighted counts of people", "weighted people"),
+        (
+            ["income", "w"],
+            {"income": "sum (EUR)", "w": "weighted count"},
+            "weighted sums of income in EUR",
+            "EUR",
+        ),
+    ):
+        assert figures_of(domain, names, chosen, "people") == (what, unit)

@@ -73,7 +73,24 @@ def test_csv_codebooks_are_offered_where_there_can_be_one():
     listable = rp.Domain((Attribute("age", Integers(0, 9)), DOMAIN["sex"]))
     assert why_no_csv(listable) == ""
     assert rp.Domain.parse(listable.text("c.csv"), "c.csv").names == listable.names
-    for attribute in (DOMAIN["age"], DOMAIN["income"]):
+    unsaid = rp.Domain.from_schema(
+        {
+            "fields": [
+                {
+                    "name": "years",
+                    "constraints": {"minimum": 0, "maximum": 9},
+                    "levels": {"two": "0-4, 5+"},
+                },
+                {"name": "rent", "type": "number", "bounds": [0, 100]},
+                {"name": "w", "type": "number", "bounds": [0, 4], "weights": True},
+                {"name": "yes", "spellings": [["y"], []], "constraints": {"enum": ["1", "2"]}},
+                {"name": "number", "type": "number", "constraints": {"enum": ["0.5", "1.5"]}},
+                {"name": "n", "missingValues": [""], "constraints": {"minimum": 0, "maximum": 9}},
+                {"name": "m", "recode": {"9+": "9"}, "constraints": {"minimum": 0, "maximum": 9}},
+            ]
+        }
+    )
+    for attribute in (DOMAIN["age"], DOMAIN["income"], *unsaid):
         assert attribute.name in why_no_csv(rp.Domain((attribute,)))
         with pytest.raises(DomainError):
             rp.Domain((attribute,)).text("c.csv")

@@ -23,6 +23,7 @@ from pages.components.shared.session import (
 from pages.components.shared.solutions import budget_of_whole
 from rpexplore.analysis.area_forecast import AreaForecast, levels_for_reading
 from rpexplore.analysis.area_suggestions import area_suggestions
+from rpexplore.analysis.drawn_counts import NO_FORECAST_OF_SUMS
 from rpexplore.analysis.explanation import describe_former, explanation
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.good_tables import Mark, marks, marks_of_items, matrix_of, worst_first
@@ -108,9 +109,10 @@ def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> Mark:
     """The tables of a number of attributes; returns the mark of the opened one."""
     workload, third = planned.workload, ""
     listed, n_tables = worst_first(planned, made, order)
-    if made is not None and order > 2:  # of which only some are seen at once
+    meeting = "" if made is None else made.describe_order(order)
+    if meeting and order > 2:  # of which only some are seen at once
         worst = escaped(title_of(workload, listed[0]))
-        st.caption(f"{made.describe_order(order)} meet the rule. The worst: {worst}.")
+        st.caption(f"{meeting} meet the rule. The worst: {worst}.")
     names = [workload.domain.names[index] for index in workload.used]
     if order == 3:
         third = st.session_state.get(_THIRD, "")
@@ -169,11 +171,12 @@ def opened_table(planned: TablePlan, made: Forecast | None, mark: Mark) -> None:
     """One table: its people in good cells, and one of three views."""
     place = mark.place
     title = escaped(title_of(planned.workload, place))
-    margin = f"±{rounded(planned.standard_errors[place] * Z_95, 3)}"
+    unit = planned.workload.unit_of(place, current().counted)
+    margin = f"±{rounded(planned.standard_errors[place] * Z_95, 3)} {unit}"
     people = ""
     if made is not None and mark.full != mark.text:
         people = f"{mark.full} of {made.whom} in good cells, "
-    st.markdown(f"**{title}** :small[{escaped(people)}margin of error {margin}]")
+    st.markdown(f"**{title}** :small[{escaped(people)}margin of error {escaped(margin)}]")
     view = st.segmented_control(
         "The opened table",
         [COUNTS, IMPROVE, EXPLAIN],
@@ -190,6 +193,9 @@ def opened_table(planned: TablePlan, made: Forecast | None, mark: Mark) -> None:
     else:
         if change := describe_former(planned, former, place):
             st.caption(change)
+        if planned.workload.has_amounts[place]:
+            st.caption(NO_FORECAST_OF_SUMS)
+            return
         if made is None or made.drawn is None:
             if current().expected is None:
                 st.caption("With expected counts, you see here how the table may look.")
@@ -240,6 +246,9 @@ def suggested(planned: TablePlan, table: int, made: Forecast | None) -> None:
     for rule in made.rules:
         if rule.of == PEOPLE and table in rule.places(planned.workload):
             limit, share = float(rule.cv), float(rule.share)
+    if planned.workload.has_amounts[table]:
+        st.caption(NO_FORECAST_OF_SUMS)
+        return
     attributes = planned.workload.tables[table]
     made_for = planned, made.drawn, limit, share, (attributes,), 1, made.survey
     suggested = worked_out(suggestions, *made_for)

@@ -5,7 +5,13 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components.results.files import shown_download, table_downloads
-from pages.components.results.views import cells_of, chosen_values, down_and_across, named
+from pages.components.results.views import (
+    cells_of,
+    chosen_values,
+    down_and_across,
+    figures_shown,
+    named,
+)
 from pages.components.shared.session import escaped, kept
 from rpexplore.common.text import capitalised, joined
 from rpexplore.results.formats.crosstab import Crosstab, crosstab, levels_of
@@ -34,11 +40,11 @@ def crosstab_view(
     """The table with its totals, as it can be published. folder: where the results are"""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         axes = _axes(results, attributes)
+        all_axes = cells_of(results, attributes).axes if attributes else ()
         fixed: dict[str, int] = {}
         summed: list[str] = []
         problem = ""
         if len(attributes) > len(axes):
-            all_axes = cells_of(results, attributes).axes
             fixed, summed, problem = chosen_values(results, all_axes, axes, width=200)
         levels = _levels(results, axes)
         figures = st.container(horizontal=True, vertical_alignment="bottom", width="content")
@@ -51,7 +57,8 @@ def crosstab_view(
     table = table.with_sampling(publication.sampling)
     with figures:
         shown = _as_chosen(table, publication)
-    caption = capitalised(record_noun) + (f" by {joined(axes)}" if axes else "")
+    what = figures_shown(results, all_axes, fixed, record_noun).heading
+    caption = capitalised(what) + (f" by {joined(axes)}" if axes else "")
     remark = f"{', '.join(summed)}: all together." if summed else ""
     show(shown, publication, caption, remark)
     released = kept(results.table, attributes)

@@ -1,6 +1,6 @@
 """The views of a table of the results beside its crosstab: a list, bars, a heat map, a map."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import plotly.graph_objects as go
@@ -23,6 +23,7 @@ from rpexplore.figures.cells import (
     is_crossed,
 )
 from rpexplore.figures.chart import Chart
+from rpexplore.releases.means import Figures, figures_of
 from rpexplore.results.area_results import AreaTables
 from rpexplore.results.formats.listed_columns import columns_of
 from rpexplore.results.publication import Publication
@@ -85,7 +86,7 @@ def bar_view(
         others = [name for name in attributes if name != along]
         beside, groups = _groups(cells, along, others) if others else (None, ())
         axes = [along] if beside is None else [along, beside]
-        part, remark = _part(results, cells, axes, publication)
+        part, remark, figures = _part(results, cells, axes, publication, record_noun)
     with right:
         if part is None:
             st.info(remark)
@@ -95,10 +96,10 @@ def bar_view(
         most = MOST_BARS // max(len(groups), 1)
         part = part.first([most, MOST_GROUPS][: len(axes)])
         _chart(
-            bars_with_intervals(part, record_noun),
+            bars_with_intervals(part, figures.unit),
             part,
-            part.describe_bars(record_noun),
-            "Counts with their 95 % intervals as bars",
+            part.describe_bars(figures.what),
+            "Figures with their 95 % intervals as bars",
             remark,
             publication,
             results,
@@ -119,17 +120,17 @@ def heat_view(
             help="A margin of error is shown as a share of the count. At 100 % and more the count "
             "cannot be told from 0.",
         )
-        part, remark = _across_and_down(results, attributes, "heat", publication)
+        part, remark, figures = _across_and_down(results, attributes, publication, record_noun)
     with right:
         if part is None:
             st.info(remark)
             return
         part, by_margin = part.first([MOST_CELLS, MOST_CELLS]), colour == MARGINS
         _chart(
-            heat_map(part, record_noun, by_margin=by_margin),
+            heat_map(part, figures.what, by_margin=by_margin),
             part,
-            part.describe_heat(record_noun, by_margin=by_margin, crossed=is_crossed(part)),
-            f"{'Margins of error as a share of the counts' if by_margin else 'Counts'} as a heat "
+            part.describe_heat(figures.what, by_margin=by_margin, crossed=is_crossed(part)),
+            f"{'Margins of error as a share of the figures' if by_margin else 'Figures'} as a heat "
             "map",
             remark,
             publication,
@@ -138,16 +139,16 @@ def heat_view(
 
 
 def _across_and_down(
-    results: ShownTables, attributes: tuple[str, ...], key: str, publication: Publication
-) -> tuple[ReleasedCells | None, str]:
+    results: ShownTables, attributes: tuple[str, ...], publication: Publication, record_noun: str
+) -> tuple[ReleasedCells | None, str, Figures]:
     """Cells along two attributes, of which it draws the choice, as `_part` has them."""
     cells = cells_of(results, attributes)
     names = down_and_across(results, cells)
     listed = [*names[1:], names[0]] if results.axis else names  # areas side by side are rows
-    across = st.selectbox("Across", listed, key=f"{key} across {attributes}")
+    across = st.selectbox("Across", listed, key=f"heat across {attributes}")
     others = [name for name in names if name != across]
-    down = st.selectbox("Down", others, key=f"{key} down {others}")
-    return _part(results, cells, [down, across], publication)
+    down = st.selectbox("Down", others, key=f"heat down {others}")
+    return _part(results, cells, [down, across], publication, record_noun)
 
 
 def _groups(
@@ -178,18 +179,34 @@ def _groups(
 
 
 def _part(
-    results: ShownTables, cells: ReleasedCells, axes: Sequence[str], publication: Publication
-) -> tuple[ReleasedCells | None, str]:
+    results: ShownTables,
+    cells: ReleasedCells,
+    axes: Sequence[str],
+    publication: Publication,
+    record_noun: str,
+) -> tuple[ReleasedCells | None, str, Figures]:
     """The cells along these axes, and a remark on attributes that are summed; or None and why.
+
+    Also what these cells are.
 
     Draws a choice for each other attribute: one of its values, or all together.
     """
     fixed, summed, problem = chosen_values(results, cells.axes, axes)
+    figures = figures_shown(results, cells.axes, fixed, record_noun)
     if problem:
-        return None, problem
+        return None, problem, figures
     names = results.in_column_order([*axes, *fixed])
     remark = f"{', '.join(summed)}: {TOGETHER}." if summed else ""
-    return _shown(cells_of(results, names), publication).at(fixed).along(axes), remark
+    return _shown(cells_of(results, names), publication).at(fixed).along(axes), remark, figures
+
+
+def figures_shown(
+    results: ShownTables, axes: Sequence[Axis], fixed: Mapping[str, int], record_noun: str
+) -> Figures:
+    """What a view shows of a table with these axes, some of them fixed at one value."""
+    labels = {axis.name: axis.labels for axis in axes}
+    chosen = {name: labels[name][index] for name, index in fixed.items()}
+    return figures_of(results.domain, labels, chosen, record_noun)
 
 
 def chosen_values(
@@ -331,9 +348,8 @@ def map_view(
             key="map shows",
             persist_state="session",
         )
-        fixed, summed, problem = chosen_values(
-            results, cells_of(results, attributes).axes, [results.axis]
-        )
+        all_axes = cells_of(results, attributes).axes
+        fixed, summed, problem = chosen_values(results, all_axes, [results.axis])
     with right:
         if problem:
             st.info(problem)
@@ -348,5 +364,7 @@ def map_view(
             st.info("None of the shapes is an area with a figure to show; choose other areas.")
             return
         remark = f"{', '.join(summed)}: all together." if summed else cells.remarks
-        subject = f"{record_noun} by {title(names)}"
+        by = [name for name in names if name not in amounts_of(results)]
+        figures = figures_shown(results, all_axes, fixed, record_noun)
+        subject = f"{figures.heading} by {title(tuple(by))}"
         chart_with_numbers(outcome_chart(shapes, frame, shown, subject, remark))
