@@ -13,7 +13,7 @@ from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.common.text import describe_count, describe_share, plural
 from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.source import Counts
-from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.domain import AttributeIndices, Domain, subsets
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
 from rpexplore.errors import ReleaseError, WorkloadError
@@ -154,7 +154,11 @@ def _rehearsed(
         on_progress=part_of_progress(on_progress, 0.0, 0.05),
     )
     check_countable(plan, counts)
-    unbiased = dict(noisy_contributions(plan, counts, part_of_progress(on_progress, 0.05, 0.3)))
+    # Sums of amounts are not made up, nor what they alone have.
+    counted = {subset for table in tables_of_plan for subset in subsets(table)}
+    residuals = [each for each in range(len(closure)) if closure.attributes(each) in counted]
+    measuring = part_of_progress(on_progress, 0.05, 0.3)
+    unbiased = dict(noisy_contributions(plan, counts, measuring, residuals))
     variances = {
         subset: float(variance)
         for residual, variance in enumerate(plan.sigma_squared.floats)
@@ -200,17 +204,14 @@ def noisy_contributions(
     plan: TablePlan,
     counts: Counts,
     on_progress: Progress,
-    residuals: Sequence[int] | None = None,
+    residuals: Sequence[int],
 ) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
-    """The contribution of each residual, or of some, with normal noise of the plan's variance."""
+    """The contribution of some residuals, each with normal noise of the plan's variance."""
     closure = plan.closure
     names, variances = plan.workload.domain.names, plan.sigma_squared.floats
-    residuals = range(len(closure)) if residuals is None else residuals
     for done, residual in enumerate(residuals):
         on_progress("Measuring made-up records", done / len(residuals))
         subset = closure.attributes(residual)
-        if set(subset) & set(plan.workload.amounts):
-            continue
         exact = exact_residual(plan, residual, counts)
         values = contribution(exact, subset, closure.strategies)
         seed = repr([names[index] for index in subset]).encode()
@@ -378,12 +379,12 @@ def adaptive_fit(
 def _fixed_fit(plan: TablePlan, counts: Counts, on_progress: Progress) -> SmoothTables:
     """The smooth tables of a release by a fixed plan, of such counts."""
     closure = plan.closure
-    subsets = [closure.attributes(residual) for residual in range(len(closure))]
+    family = [closure.attributes(residual) for residual in range(len(closure))]
     contributions = {
         subset: contribution(measured, subset, closure.strategies)
-        for subset, measured in zip(subsets, _adaptive_measured(plan, counts), strict=True)
+        for subset, measured in zip(family, _adaptive_measured(plan, counts), strict=True)
     }
-    variances = dict(zip(subsets, plan.sigma_squared.floats.tolist(), strict=True))
+    variances = dict(zip(family, plan.sigma_squared.floats.tolist(), strict=True))
     sizes = plan.domain.sizes
     zeros = plan.domain.structural_zeros
     residuals = MeasuredResiduals(contributions, variances, sizes, closure.strategies, zeros)

@@ -180,3 +180,12 @@ def test_tables_at_one_level_are_simulated_as_tables_of_their_groups():
     assert np.all(at_level["smooth"] > 0)
     with pytest.raises(ReleaseError, match="at several levels cannot be simulated"):
         simulated(levels, ("area@half", "sex"), ("area", "sex"))
+
+
+def test_what_sums_alone_have_is_not_made_up():
+    domain = rp.Domain((*DOMAIN, rp.Attribute("income", rp.Amounts(0, 10))))
+    workload = rp.Workload.of(domain, [("a", "b"), ("c", "income")])
+    of_both = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1e6"))
+    frame = rehearse_smooth_tables(of_both, rp.ExpectedCounts.of_total(1000)).frame
+    assert frame[["order", "tables"]].to_numpy().tolist() == [[2, 1]]
+    assert frame["unbiased"].item() < 1e-3
