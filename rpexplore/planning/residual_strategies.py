@@ -88,7 +88,7 @@ class _Search:
     ) -> "_Search | None":
         """None where there is nothing to gain, or too much to look for."""
         domain = workload.domain
-        if closure.trees or closure.has_own_costs or workload.has_levels or domain.amounts:
+        if closure.trees or closure.has_own_costs or workload.has_levels or workload.amounts:
             return None
         attributes = {}
         for number, bases in enumerate(workload.bases):

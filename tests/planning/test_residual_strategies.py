@@ -117,6 +117,14 @@ def test_rounding_to_ten_bits_costs_less_than_a_two_thousandth():
     assert exact.root**2 < cost < exact.root**2 * 1.0005
 
 
+def test_amounts_that_no_table_has_do_not_keep_them_away():
+    tables = mixed(rp.Attribute("income", rp.Amounts(0, 1000)))
+    plan = plan_tables(tables, loss=SUM, budget=rp.Budget(rho="0.5"))
+    assert plan.closure.residuals_with_own_matrices == planned().closure.residuals_with_own_matrices
+    assert plan.loss_value == pytest.approx(planned().loss_value, rel=1e-12)
+    assert rp.verify(plan).holds
+
+
 def test_references_are_alike_exactly():
     for strategy in planned().closure.strategies.values():
         steps = np.rint(strategy.reference * 2**REFERENCE_BITS).astype(np.int64)
