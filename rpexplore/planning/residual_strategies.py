@@ -22,7 +22,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import LARGEST_INVERSE, REFERENCE_BITS, Strategy
 from rpexplore.planning.mechanism.variances import MOST_OWN_CELLS
 from rpexplore.planning.solvers.solution import dual_bound
-from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix
+from rpexplore.planning.solvers.strategy_matrix import best_matrix
 from rpexplore.planning.solvers.strategy_rounding import bits_for, turned
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
@@ -32,11 +32,12 @@ _MOST_VALUES = 64  # of an attribute
 _MOST_NUMBERS = 400_000  # in all matrices
 _MOST_INCIDENCES = 50_000
 _MOST_SWEEPS = 8
-_STILL = 1e-5  # a sweep that lowers a residual's v by less (relative) is the last one
-_TOLERANCE = 1e-5  # of an attribute's search: rounding costs more
+_STILL = 0.03  # an attribute whose bases' shares in its gram moved by less is not searched again
+_TOLERANCE = 1e-4  # of an attribute's search: rounding costs more
 _STEPS_A_VALUE = 16  # of 2^−b for an even share: far finer than what is lost by them
-_CHANGES = 16  # of entries of a row, by which it is put at right angles to z
-_TURNS = 2  # rotated matrices that are rounded as well, where there are few bits
+_FEWEST_TURNS, _TURNS_OF_VALUES = 2, 64  # rotated matrices that are rounded as well; times values
+_MOST_CHANGED = 0.25, 4.0  # squares of columns, by what the rows before have added
+_NOTHING = 1e-300  # that is divided by
 
 
 def with_residual_strategies(
@@ -67,7 +68,7 @@ class _Search:
 
     attributes  with several bases, whose matrices are looked for, and their z in steps of 2^−b
     residuals   that have one of them, and only tables of few enough cells
-    grams       by place in `workload.attribute_bases`, of the mean square of a query
+    grams       of the mean square of a query in an attribute's bases, float64[n_bases, n, n]
     bits        of all matrices
     having      the incidence by residual: which tables have each
     """
@@ -87,7 +88,7 @@ class _Search:
     ) -> "_Search | None":
         """None where there is nothing to gain, or too much to look for."""
         domain = workload.domain
-        if closure.trees or closure.has_own_costs or workload.has_levels or domain.amounts:
+        if closure.trees or closure.has_own_costs or workload.has_levels or workload.amounts:
             return None
         attributes = {}
         for number, bases in enumerate(workload.bases):
@@ -109,11 +110,15 @@ class _Search:
                 residuals.append(residual)
         if not residuals or n_numbers > _MOST_NUMBERS:
             return None
-        grams = {}
-        for place, (attribute, basis) in enumerate(workload.attribute_bases):
-            if attribute in attributes:
-                queries = query_matrix(basis, domain.attributes[attribute])
-                grams[place] = queries.operator.gram / queries.n_rows
+        grams = {
+            number: np.array(
+                [
+                    query_matrix(basis, domain.attributes[number]).mean_gram
+                    for basis in workload.bases[number]
+                ]
+            )
+            for number in attributes
+        }
         measured = np.isin(workload.members, list(closure.strategies))
         bits = int(bits_for(int(np.max(np.sum(measured, axis=1)))))
         having = sparse.csc_array(closure.incidence)
@@ -121,72 +126,69 @@ class _Search:
 
     def strategies(self) -> dict[int, Strategy]:
         """Those of the attributes, with their matrices by residual."""
-        own: dict[int, dict[tuple[int, ...], Strategy]] = {one: {} for one in self.attributes}
-        for residual in self.residuals:
-            inside = self.closure.attributes(residual)
-            for attribute, matrix in self._of_residual(residual).items():
-                own[attribute][inside] = Strategy(matrix, self.bits)
+        of_residuals = self._of_residuals()
         found = {}
-        for attribute, of_residuals in own.items():
-            z, matrix = self.attributes[attribute], self.closure.strategies[attribute].matrix
+        for attribute, z in self.attributes.items():
+            matrix = self.closure.strategies[attribute].matrix
             matrix = matrix - np.outer(matrix @ z / np.sum(z), np.ones(len(z)))
-            gram = sum(self.grams[place] for place in self._places(attribute))
-            integers = _rounded(matrix, z, self.bits, np.asarray(gram))
-            found[attribute] = Strategy(integers, self.bits, of_residuals=of_residuals)
+            gram = np.sum(self.grams[attribute], axis=0)
+            own = of_residuals[attribute]
+            matrices, grams = zip((matrix, gram), *own.values(), strict=True)
+            first, *others = _rounded(np.array(matrices), z, self.bits, np.array(grams))
+            strategies = {
+                inside: Strategy(integers, self.bits)
+                for inside, integers in zip(own, others, strict=True)
+            }
+            found[attribute] = Strategy(first, self.bits, of_residuals=strategies)
         return found
 
-    def _places(self, attribute: int) -> list[int]:
-        bases = self.workload.attribute_bases
-        return [place for place, (number, _) in enumerate(bases) if number == attribute]
-
-    def _of_residual(self, residual: int) -> dict[int, np.ndarray]:
-        """The integer matrix of each attribute of a residual that has one of its own.
+    def _of_residuals(self) -> dict[int, dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]]]:
+        """By attribute and residual R, and the gram of which v is the τ with the others held.
 
         v is a sum over the tables with the residual of products of one τ an attribute: with all but
         one held, that of a single gram.
         """
-        inside = self.closure.attributes(residual)
-        weights, places = self._tables_of(residual)
-        spread = np.array([basis.spread_sum for basis in self.closure.moments])
-        taus = spread[places] / self._n_rows[places]  # [n_tables, n_inside]
-        own = [axis for axis, number in enumerate(inside) if number in self.attributes]
-        solutions: dict[int, StrategySolution] = {}
-        before = math.inf
-        for _ in range(_MOST_SWEEPS):
-            for axis in own:
-                z = self.attributes[inside[axis]] / np.sum(self.attributes[inside[axis]])
-                gram = self._gram(axis, weights, places, taus)
-                known = solutions.get(axis)
-                start = None if known is None else known.value_weights
-                solutions[axis] = best_matrix(gram, z, value_weights=start, tolerance=_TOLERANCE)
-                covariance = solutions[axis].covariance
-                for place in np.unique(places[:, axis]).tolist():
-                    tau = float(np.sum(self.grams[place] * covariance))
-                    taus[places[:, axis] == place, axis] = tau
-            now = float(weights @ np.prod(taus, axis=1))
-            if len(own) == 1 or now > before * (1 - _STILL):
-                break
-            before = now
-        return {
-            inside[axis]: _rounded(
-                solutions[axis].matrix,
-                self.attributes[inside[axis]],
-                self.bits,
-                self._gram(axis, weights, places, taus),
-            )
-            for axis in own
+        found: dict[int, dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]]] = {
+            attribute: {} for attribute in self.attributes
         }
-
-    def _gram(
-        self, axis: int, weights: np.ndarray, places: np.ndarray, taus: np.ndarray
-    ) -> np.ndarray:
-        """The gram of which v is the τ, with the other attributes held: float64[n, n]."""
-        shares = weights * np.prod(np.delete(taus, axis, axis=1), axis=1)
-        of_places = np.bincount(places[:, axis], shares)
-        return sum(
-            (of_places[place] * self.grams[place] for place in np.unique(places[:, axis]).tolist()),
-            np.zeros(()),
-        )
+        spread = np.array([basis.spread_sum for basis in self.closure.moments]) / self._n_rows
+        traces = {number: np.trace(grams, axis1=1, axis2=2) for number, grams in self.grams.items()}
+        # A search begins at the attribute's λ of the residual before: two thirds of the steps.
+        value_weights: dict[int, np.ndarray] = {}
+        for residual in self.residuals:
+            inside = self.closure.attributes(residual)
+            weights, places = self._tables_of(residual)
+            taus = spread[places]  # [n_tables, n_inside]
+            # Of the bases in the gram's trace, at an attribute's latest search.
+            shares: dict[int, np.ndarray] = {}
+            for _ in range(_MOST_SWEEPS):
+                is_still = True
+                for axis, number in enumerate(inside):
+                    if number not in self.attributes:
+                        continue
+                    bases = places[:, axis] - self.workload.places_of_bases(number)[0]
+                    others = weights * np.prod(np.delete(taus, axis, axis=1), axis=1)
+                    now = traces[number] * np.bincount(bases, others, len(traces[number]))
+                    now /= np.sum(now)
+                    if number in shares and np.max(np.abs(now - shares[number])) < _STILL:
+                        continue
+                    is_still, shares[number] = False, now
+                    z, grams = self.attributes[number], self.grams[number]
+                    gram = np.tensordot(now / traces[number], grams, 1)
+                    solution = best_matrix(
+                        gram,
+                        z / np.sum(z),
+                        value_weights=value_weights.get(number),
+                        tolerance=_TOLERANCE,
+                        ends_early=True,
+                    )
+                    value_weights[number] = solution.value_weights
+                    found[number][inside] = solution.matrix, gram
+                    of_bases = grams.reshape(len(grams), -1) @ solution.covariance.ravel()
+                    taus[:, axis] = of_bases[bases]
+                if is_still:
+                    break
+        return found
 
     @property
     def _n_rows(self) -> np.ndarray:
@@ -222,85 +224,103 @@ def _in_steps(reference: np.ndarray) -> np.ndarray:
 # ---- Rounding to integers with R z = 0 exactly.
 
 
-def _rounded(matrix: np.ndarray, z: np.ndarray, bits: int, gram: np.ndarray) -> np.ndarray:
-    """R·2^bits in integers at right angles to z in integers, int64[n − 1, n].
+def _rounded(matrices: np.ndarray, z: np.ndarray, bits: int, grams: np.ndarray) -> np.ndarray:
+    """R·2^bits in integers at right angles to z in integers, int64[n_matrices, n − 1, n].
 
-    The best of a few rotated copies, which are equally good before they are rounded.
+    The best of rotated copies of each, which are equally good before they are rounded.
+
+    matrices: float64[n_matrices, n − 1, n]; grams: what they are for, float64[n_matrices, n, n]
     """
-    matrix = matrix / np.sqrt(np.max(np.sum(matrix**2, axis=0)))
-    best, found = math.inf, None
-    for copy in turned(matrix, bits, _TURNS):
-        integers = _rounded_rows(copy * 2.0**bits, z)
-        stacked = np.vstack([np.ones(len(z)), integers / 2.0**bits])
-        try:
-            inverse = np.linalg.inv(stacked)
-        except np.linalg.LinAlgError:
-            continue
-        if np.max(np.abs(inverse)) * np.max(np.abs(stacked)) < LARGEST_INVERSE:
-            spread = float(np.sum(gram * (inverse[:, 1:] @ inverse[:, 1:].T)))
-            worth = spread * float(np.max(np.sum(integers**2, axis=0)))
-            if worth < best:
-                best, found = worth, integers
-    if found is None:
+    n_turns = max(_FEWEST_TURNS, _TURNS_OF_VALUES // len(z))
+    longest = np.sqrt(np.max(np.sum(matrices**2, axis=1), axis=1))
+    copies, of_matrices = [], []
+    for number, matrix in enumerate(matrices / longest[:, None, None]):
+        copies.extend(turned(matrix, bits, n_turns))
+        of_matrices.extend([number] * (len(copies) - len(of_matrices)))
+    integers = _rounded_rows(np.array(copies) * 2.0**bits, z)
+    ones = np.ones((len(copies), 1, len(z)))
+    stacked = np.concatenate([ones, integers / 2.0**bits], axis=1)
+    worth = np.full(len(copies), np.inf)
+    regular = np.flatnonzero(np.linalg.slogdet(stacked).sign)
+    inverses = np.linalg.inv(stacked[regular])
+    numbers = np.max(np.abs(inverses), axis=(1, 2)) * np.max(np.abs(stacked[regular]), axis=(1, 2))
+    decodings = inverses[:, :, 1:]
+    products = grams[np.array(of_matrices)[regular]] @ decodings
+    costs = np.max(np.sum(integers[regular] ** 2, axis=1), axis=1)
+    spreads = np.sum(products * decodings, axis=(1, 2))
+    worth[regular] = np.where(numbers < LARGEST_INVERSE, spreads * costs, np.inf)
+    best = [
+        min(np.flatnonzero(np.equal(of_matrices, number)), key=worth.__getitem__)
+        for number in range(len(matrices))
+    ]
+    if not np.all(np.isfinite(worth[best])):
         raise ValueError(f"R cannot be rounded to {bits} bits at right angles to z")
-    return found
+    return integers[best].astype(np.int64)
 
 
-def _rounded_rows(rows: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Integers at right angles to z that are near, int64.
+def _rounded_rows(matrices: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Whole numbers at right angles to z, near matrices: float64, shaped alike, rows in any order.
 
-    Rounded entries leave rows · z off by an integer. Changes of entries by 1 put it right: of the
-    cheapest ones, those of the least squares together.
+    Columns stay as long as they were, as the longest one sets the privacy cost: the longest rows
+    are rounded first, and what that adds to a column's square is taken away from the other ones.
     """
-    found = np.rint(rows)
-    changes, n_changes = np.zeros(rows.shape), _CHANGES
-    off = np.flatnonzero(found @ z)
-    while len(off):
-        changes[off], is_right = _changes(rows[off] - found[off], (found[off] @ z), z, n_changes)
-        off, n_changes = off[~is_right], 2 * n_changes
-    return (found + changes).astype(np.int64)
+    lattice = _Lattice.of(z)
+    order = np.argsort(-np.sum(matrices**2, axis=2), axis=1, kind="stable")
+    rest = np.take_along_axis(matrices, order[:, :, None], axis=1)
+    squares, found = np.sum(matrices**2, axis=1), []
+    while n_rows := rest.shape[1]:
+        found.append(lattice.near(rest[:, : (n_rows + 1) // 2]))
+        rest = rest[:, (n_rows + 1) // 2 :]
+        squares -= np.sum(found[-1] ** 2, axis=1)
+        of_rest = np.maximum(np.sum(rest**2, axis=1), _NOTHING)
+        rest = rest * np.sqrt(np.clip(squares / of_rest, *_MOST_CHANGED))[:, None]
+    return np.concatenate(found, axis=1)
 
 
-def _changes(
-    fractions: np.ndarray, off: np.ndarray, z: np.ndarray, n_changes: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """What is added to rounded rows, of so many changes to choose from; and where these are enough.
+@dataclass(frozen=True, eq=False)
+class _Lattice:
+    """All whole numbers at right angles to z: sums of multiples of the rows of a short basis.
 
-    fractions: what rounding took away, float64[n_rows, n]; off: rounded rows · z, float64[n_rows]
+    basis     int64[n − 1, n]
+    rotation  and what it turns the basis into, a triangle: its decomposition QR
     """
-    n_rows, n = fractions.shape
-    # What the k-th change of an entry in one direction adds to its square: none costs less than the
-    # one before, so that they can be chosen as if each were possible without the others.
-    most = -(-n_changes // (2 * n))
-    signs = np.array([1, -1])[:, None]
-    added = 2.0 * np.arange(most) + 1 - 2 * signs * fractions[:, :, None, None]
-    added = added.reshape(n_rows, -1)
-    cheapest = np.argsort(added, axis=1, kind="stable")[:, :n_changes]
-    added = np.take_along_axis(added, cheapest, axis=1)
-    entries, sign = cheapest // (2 * most), signs[cheapest // most % 2, 0]
-    shifts = sign * z[entries] * np.where(off > 0, -1, 1)[:, None]
-    target, margin = np.abs(off).astype(np.int64), int(np.max(np.abs(z)))
-    # The least sum of what is added, by row and by the shift so far, from −margin to the target +
-    # margin: a shortest path. Rows follow each other, with places between them that none reaches.
-    lengths = target + 3 * margin + 1
-    starts, each = np.cumsum(lengths) - lengths, np.arange(n_rows)
-    unreached = np.repeat(starts, margin) + np.tile(np.arange(margin), n_rows)
-    step_costs = np.repeat(added.T, lengths, axis=1)
-    step_costs[:, unreached] = np.inf
-    come_from = np.arange(np.sum(lengths)) - np.repeat(shifts.T, lengths, axis=1)
-    least = np.empty((len(step_costs) + 1, step_costs.shape[1]))
-    place = starts + 2 * margin
-    least[0] = np.inf
-    least[0, place] = 0.0
-    for number, step_cost in enumerate(step_costs):
-        after = least[number + 1]
-        np.take(least[number], come_from[number], mode="wrap", out=after)
-        after += step_cost
-        np.minimum(after, least[number], out=after)
-    place = place + target
-    is_right, found = np.isfinite(least[-1, place]), np.zeros((n_rows, n))
-    for number in reversed(range(len(step_costs))):
-        taken = least[number, place] > least[number + 1, place]
-        found[each, entries[:, number]] += np.where(taken, sign[:, number], 0)
-        place = place - np.where(taken, shifts[:, number], 0)
-    return np.where(is_right[:, None], found, 0), is_right
+
+    basis: np.ndarray
+    rotation: np.ndarray
+    triangle: np.ndarray
+
+    @classmethod
+    def of(cls, z: np.ndarray) -> "_Lattice":
+        # Euclid's algorithm on z: of the two largest values, the second is taken from the first,
+        # with the vectors whose products with z they are, until all but one are 0.
+        values = np.abs(z)
+        vectors = np.diag(np.where(z < 0, -1, 1))
+        while np.count_nonzero(values) > 1:
+            first, second = np.argsort(-values, kind="stable")[:2]
+            times = values[first] // values[second]
+            values[first] -= times * values[second]
+            vectors[first] -= times * vectors[second]
+        basis = vectors[np.argsort(values, kind="stable")[:-1]]
+        # Shorter: of all vectors the one that loses most by a multiple of another one.
+        gram = basis @ basis.T
+        while True:
+            squares = np.diag(gram)
+            times = np.rint(gram / squares).astype(np.int64)
+            np.fill_diagonal(times, 0)
+            lost = times * (2 * gram - times * squares)
+            one, other = np.unravel_index(np.argmax(lost), lost.shape)
+            if lost[one, other] <= 0:
+                break
+            basis[one] -= times[one, other] * basis[other]
+            gram[one] = gram[:, one] = basis @ basis[one]
+        basis = basis[np.argsort(squares, kind="stable")]
+        return cls(basis, *np.linalg.qr(basis.T.astype(float)))
+
+    def near(self, vectors: np.ndarray) -> np.ndarray:
+        """Those near some vectors: float64, shaped alike, n last (Babai 1986, nearest plane)."""
+        rest = self.rotation.T @ vectors.reshape(-1, vectors.shape[-1]).T
+        for place in reversed(range(len(rest))):
+            times = np.rint(rest[place] / self.triangle[place, place])
+            rest[:place] -= np.outer(self.triangle[:place, place], times)
+            rest[place] = times
+        return (rest.T @ self.basis).reshape(vectors.shape)

@@ -347,6 +347,11 @@ class QueryMatrix:
         """Labels of the queries, in order, [n_rows]."""
         return [self.label(row) for row in range(self.n_rows)]
 
+    @property
+    def mean_gram(self) -> np.ndarray:
+        """G of the mean square of a query, xᵀGx for numbers x of the values: float64[n, n]."""
+        return self.operator.gram / self.n_rows
+
     @cached_property
     def whole(self) -> int | None:
         """The first row that counts all values, each once; None if there is none."""

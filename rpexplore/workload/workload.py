@@ -406,6 +406,11 @@ class Workload:
         """Every (attribute index, basis that some table has it in), by attribute."""
         return tuple((index, basis) for index, listed in enumerate(self.bases) for basis in listed)
 
+    def places_of_bases(self, attribute: int) -> range:
+        """Where the bases of an attribute are in `attribute_bases`."""
+        first = sum(map(len, self.bases[:attribute]))
+        return range(first, first + len(self.bases[attribute]))
+
     @cached_property
     def attribute_basis_index(self) -> np.ndarray:
         """The bases of each table in `attribute_bases`, int32[n_tables, max_order]; −1 behind."""

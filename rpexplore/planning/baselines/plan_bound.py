@@ -235,8 +235,7 @@ def axes_of(workload: Workload, closure: Closure) -> Axes | None:
         grams = {}
         for place in places:
             one, basis = workload.attribute_bases[place]
-            queries = query_matrix(basis, domain.attributes[one])
-            gram = queries.operator.gram / queries.n_rows
+            gram = query_matrix(basis, domain.attributes[one]).mean_gram
             grams[place] = gram[np.ix_(groups[one], groups[one])] if one in groups else gram
         axes[column] = Values(decoding, starts, grams)
     return axes
@@ -295,7 +294,7 @@ class TableParts:
                 continue
             basis = workload.attribute_bases[place][1]
             queries = query_matrix(basis, workload.domain.attributes[attribute])
-            weight *= float(queries.operator.gram[0, 0]) / queries.n_rows
+            weight *= float(queries.mean_gram[0, 0])
         return cls(weight, tuple(sorted(parts)))
 
     @property

@@ -48,15 +48,11 @@ class ResidualTable:
             if closure.sizes[attribute] > 1:
                 bases[attribute] = place
             else:
-                weight *= float(_gram(workload, place)[0, 0])
+                queries = query_matrix(
+                    workload.attribute_bases[place][1], workload.domain.attributes[attribute]
+                )
+                weight *= float(queries.mean_gram[0, 0])
         return cls(weight, bases, np.sort(closure.subsets(table)))
-
-
-def _gram(workload: Workload, place: int) -> np.ndarray:
-    """That of a mean square of the queries of a basis: float64[n, n]."""
-    attribute, basis = workload.attribute_bases[place]
-    queries = query_matrix(basis, workload.domain.attributes[attribute])
-    return queries.operator.gram / queries.n_rows
 
 
 class Group(NamedTuple):
@@ -124,7 +120,7 @@ class ResidualAxis:
     ) -> "ResidualAxis":
         """At a plan's strategies, of residuals with these attributes."""
         n, strategy = int(closure.sizes[attribute]), closure.strategies.get(attribute)
-        numbers = {p: k for k, p in enumerate(_places(workload, attribute), start=1)}
+        numbers = {p: k for k, p in enumerate(workload.places_of_bases(attribute), start=1)}
         bases = np.array([numbers.get(table.bases.get(attribute, -1), 0) for table in tables])
         if strategy is None:
             # Single values: the ones, and one direction beside them for all.
@@ -132,7 +128,9 @@ class ResidualAxis:
             reference, n_alike, weights = np.array([[n**-0.5], [0]]), n - 1, np.full(2, 1 / n)
             found = [np.array([[0.0], [1.0]]) if attribute in one else reference for one in insides]
         else:
-            grams = [np.ones((n, n)), *(_gram(workload, place) for place in numbers)]
+            values = workload.domain.attributes[attribute]
+            asked = [query_matrix(basis, values).mean_gram for basis in workload.bases[attribute]]
+            grams = [np.ones((n, n)), *asked]
             n_alike, weights = 1, as_weights(np.abs(strategy.reference))
             found = [
                 strategy.of_residuals.get(one, strategy).decoding
@@ -253,10 +251,6 @@ class ResidualAxis:
         for basis, r in zip(*np.nonzero(of_traces), strict=True):
             found[r] += 2 * times[r] * of_traces[basis, r] * (self.grams[basis] @ factors[r])
         return found, of_weights
-
-
-def _places(workload: Workload, attribute: int) -> list[int]:
-    return [p for p, (one, _) in enumerate(workload.attribute_bases) if one == attribute]
 
 
 def _above(attribute: int, insides: Sequence[tuple[int, ...]]) -> list[int]:

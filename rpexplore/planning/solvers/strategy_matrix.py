@@ -250,8 +250,9 @@ _SETTLED, _MOST_DESCENDED = 1e-5, 200
 # Added to the gram, so that what no question asks about stands out from rounding.
 _RIDGE = 1e-14
 # Columns may differ by this times the root of the tolerance before they are equalised in so many
-# steps. Those whose squared length is below the last number, of values without weight, stay short.
-_EQUALISED, _EQUALISING, _SHORT = 0.1, 20, 0.9
+# steps, or for few values in fewer. Those whose squared length is below the last number, of values
+# without weight, stay short.
+_EQUALISED, _EQUALISING, _EQUALISING_FEW, _SHORT = 0.1, 20, 4, 0.9
 # Steps for the matrix where the joint search has found λ: a few, unless rounding stops them.
 _POLISHING = 20
 _BEFORE_MATRIX = 0.9  # share of a search for z after which its matrix is made
@@ -330,13 +331,15 @@ def best_matrix(
     value_weights: np.ndarray | None = None,
     tolerance: float = 1e-7,
     limit: int = 1000,
+    ends_early: bool = False,
     on_share: Share = no_share,
 ) -> StrategySolution:
     """The R with the smallest root for a gram, float64[n, n], n ≥ 2, at a reference distribution.
 
     reference: z, 1/n each if None. value_weights: λ to begin with, 1/n each if None. The gap comes
-    out below about `tolerance` where rounding and `limit`, of steps, allow. on_share: called with
-    the share that is done; what it raises ends the search.
+    out below about `tolerance` where rounding and `limit`, of steps, allow. ends_early: where R can
+    be mended, as with many values. on_share: called with the share that is done; what it raises
+    ends the search.
     """
     uniform = np.full(len(gram), 1 / len(gram))
     reference = uniform if reference is None else reference
@@ -370,9 +373,11 @@ def best_matrix(
 
     # Columns that differ by ε can be made equally long at a cost of ε², so that far fewer steps
     # will do; rarely they do not.
-    goal, times = (_EQUALISED * np.sqrt(tolerance), _EQUALISING) if many else (tolerance, 0)
+    goal, times = tolerance, 0
+    if ends_early or many:
+        goal, times = _EQUALISED * np.sqrt(tolerance), _EQUALISING if many else _EQUALISING_FEW
     found, solution = searched(start, goal, times, lambda share: on_share(share / 2))
-    if many and not solution.root <= found.root * (1 + tolerance):
+    if times and not solution.root <= found.root * (1 + tolerance):
         _, solution = searched(found.state, tolerance, 0, lambda share: on_share((1 + share) / 2))
     return replace(solution, root=float(solution.root * np.sqrt(scale)), gram=own_gram)
 

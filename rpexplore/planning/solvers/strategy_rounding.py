@@ -5,11 +5,11 @@ privacy cost: all columns must come out equally long, none longer than it was.
 """
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from operator import attrgetter
 
 import numpy as np
 
-from rpexplore.planning.solvers.coarser_values import MANY
 from rpexplore.planning.solvers.strategy_matrix import StrategySolution
 
 # The value of a root and a reference distribution, and its slopes in them: float, float[n].
@@ -77,7 +77,8 @@ def integer_matrix(
                 return first.integers.astype(np.int64)
     most = _MOST_IMPROVED if bits >= _FEW_BITS else _MOST_IF_FEW_BITS
     n_improved = max(1, min(most, _IMPROVED // n**2))
-    copies = turned(measuring.matrix, bits, _TURNS * n_improved)
+    n_turns = _TURNS * n_improved if bits < _PLENTY_OF_BITS and n <= _MOST_TURNED else 0
+    copies = turned(measuring.matrix, bits, n_turns)
     tried = [one for one in map(rounding, copies) if np.isfinite(one.worth)]
     if not tried:
         raise ValueError(f"R cannot be rounded to {bits:g} bits: it is too near a singular one")
@@ -215,28 +216,27 @@ def _apart(moves: np.ndarray, n: int, most: int) -> np.ndarray:
 
 
 def turned(matrix: np.ndarray, bits: float, count: int) -> Iterator[np.ndarray]:
-    """The matrix and, as long as these are cheap, `count` others that are as good before rounding.
+    """The matrix and `count` others that are as good before rounding.
 
     Rotated and a little smaller, with directions that rounding would lose raised.
     """
-    rows, n = matrix.shape
+    rows = len(matrix)
     raised = [matrix]
     leasts = 4 * 2.0**-bits, 2.0 ** (-bits / 2), 2.0 ** (-bits / 4)
-    # Where many values need none raised, finding that out takes a tenth of a decomposition.
-    if n < MANY or not _are_longer(matrix, max(leasts)):
+    # Where none needs to be raised, finding that out takes a tenth of a decomposition.
+    if not _are_longer(matrix, max(leasts)):
         left, lengths, right = np.linalg.svd(matrix, full_matrices=False)
         for least in leasts:
             if lengths.min() < least < 0.5:
                 lifted = left * np.maximum(lengths, least) @ right
                 raised.append(lifted / np.sqrt((lifted**2).sum(axis=0).max()))
     yield from raised
-    if bits >= _PLENTY_OF_BITS or n > _MOST_TURNED:
-        return
     for turn in range(1, count + 1):
         shrunk = 1 - 0.3 * ((turn * np.sqrt(3)) % 1)
         yield rotation(rows, turn) @ raised[turn % len(raised)] * shrunk
 
 
+@lru_cache(maxsize=256)
 def rotation(rows: int, turn: int) -> np.ndarray:
     """One of many rotations, the same at every call: float64[rows, rows]."""
     fractions = (np.sqrt(2) * (np.arange(rows * rows) + turn) ** 2) % 1 - 0.5
