@@ -131,6 +131,7 @@ _FIRST_STATA_IN_UTF8 = 118  # of Stata 14
 # The code of characters in a file of SPSS: none, ASCII of 7 or 8 bits, or windows-1252, which are
 # written whatever the texts are in.
 _CODES_OF_NO_ENCODING = (0, 2, 3, 1252)
+_NO_DIGITS = 11  # bits of a number of SAS: its sign and exponent, but for a digit that is left out
 _WITHOUT_MISSING = (
     "por",
     "xpt",
@@ -149,6 +150,7 @@ class DictionaryVariable:
     missing  ranges of user-defined missing values, (first, last), both included
     is_single  whether it holds floating point numbers of 32 bits, as those of Stata may
     is_weight  whether the file is saved with it as the case weight (SPSS: WEIGHT BY)
+    exact_below  whole numbers below it are stored as they were; larger ones may be rounded
     """
 
     name: str
@@ -159,6 +161,7 @@ class DictionaryVariable:
     missing: tuple[tuple[Any, Any], ...] = ()
     is_single: bool = False
     is_weight: bool = False
+    exact_below: float = 2.0**53
 
 
 def statistics_format(head: bytes, filename: str) -> str | None:
@@ -337,6 +340,7 @@ def read_dictionary(
             texts.read_label(label or ""),
             said.readstat_variable_types[name],
             said.original_variable_types[name] or "",
+            said.variable_storage_width[name],
             {
                 texts.read(value): texts.read_label(shown)
                 for value, shown in said.variable_value_labels.get(name, {}).items()
@@ -504,8 +508,9 @@ def _labels_of_catalog(catalog: Path, texts: StoredTexts) -> Mapping[str, Mappin
 
 
 def _variable(
-    form: str, name: str, label: str, stored: str, shown_as: str, *more: Any
+    form: str, name: str, label: str, stored: str, shown_as: str, width: int, *more: Any
 ) -> DictionaryVariable:
+    """width: bytes of a value; of numbers SAS cuts off those behind them"""
     if stored.startswith("string"):
         return DictionaryVariable(name, label, "text", None, *more)
     for pattern, first_day, unit in _DATES[PACKAGES[form]]:
@@ -515,7 +520,10 @@ def _variable(
         return DictionaryVariable(name, label, "times", None, *more)
     is_whole = stored.startswith("int") or re.fullmatch(r"F\d+(\.0)?", shown_as)
     kind, is_single = "whole numbers" if is_whole else "numbers", stored == "float"
-    return DictionaryVariable(name, label, kind, None, *more, is_single=is_single)
+    digits = 8 * min(width, 8) - _NO_DIGITS if PACKAGES[form] == "SAS" else 24 if is_single else 53
+    return DictionaryVariable(
+        name, label, kind, None, *more, is_single=is_single, exact_below=2.0**digits
+    )
 
 
 # ---- How large an uploaded file becomes when it is read: a small one may hold very much.

@@ -58,14 +58,25 @@ _UTC = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00", "+0000")
 class Declared:
     """What the records themselves declare to stand for no answer in a column.
 
-    ranges    of numbers, both ends included; of days as ordinals if they are days
-    texts     what is read of letters such as .a
-    are_days  whether the ranges are of days
+    ranges       of numbers, both ends included; of days as ordinals if they are days
+    texts        what is read of letters such as .a
+    are_days     whether the ranges are of days
+    exact_below  of a column that is stored as numbers, whatever it is read as: whole ones below it
+                 are stored as they were
     """
 
     ranges: tuple[tuple[float, float], ...] = ()
     texts: tuple[str, ...] = ()
     are_days: bool = False
+    exact_below: float = np.inf
+
+    def are_rounded(self, column: pa.Array) -> np.ndarray:
+        """Whether each value may stand for several numbers that were rounded to it, bool[n]."""
+        if self.exact_below == np.inf:
+            return np.zeros(len(column), bool)
+        numbers = as_numbers(column)
+        is_exact = (numbers == np.floor(numbers)) & (np.abs(numbers) < self.exact_below)
+        return ~is_exact & ~np.isnan(numbers)
 
     def where(self, column: pa.Array) -> np.ndarray:
         """Whether each value is one of these, bool[n]."""

@@ -176,7 +176,7 @@ def kept_records(
     """Which records are counted, in the order of the batches: bool[n_records].
 
     batches: the columns that the rule names, and the share of all records read by then. declared:
-    which ids the file itself declares to be missing.
+    which ids the file itself declares to be missing, or may have rounded.
 
     Of the order, numbers come first, by size (as 64-bit floating point), then texts by letter, then
     what is missing; ties stay in the order of the records. So which records of a person are kept
@@ -248,8 +248,12 @@ class _Persons:
         order = _Order()
         for batch, share in batches:
             column = batch.column(rule.column)
-            if declared is not None and declared.where(of_known_type(column)).any():
-                raise rule.error(OF_NOBODY)
+            if declared is not None:
+                values = of_known_type(column)
+                if declared.where(values).any():
+                    raise rule.error(OF_NOBODY)
+                if declared.are_rounded(values).any():
+                    raise rule.error(UNCLEAR)
             part = person_keys(column)
             for state in (OF_NOBODY, UNCLEAR):
                 if np.any(part.state == state):

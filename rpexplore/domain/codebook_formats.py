@@ -610,7 +610,7 @@ def value_text(value: Any, *, is_text: bool, package: str) -> str:
     if isinstance(value, str):  # an extended missing value
         return f".{value}" if package == "Stata" else f".{value.upper()}"
     is_whole = isinstance(value, int) or (value.is_integer() and abs(value) <= 2**53)
-    return str(int(value)) if is_whole else repr(value)
+    return str(int(value)) if is_whole else repr(float(value))  # of NumPy or not
 
 
 def _in_order(said: DictionaryVariable) -> list[Any]:

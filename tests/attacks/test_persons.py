@@ -527,3 +527,62 @@ def test_ids_that_a_file_declares_missing_are_nobodys(tmp_path):
     for rule in (PersonRule("number", 1, "keep first"), PersonRule("text", 2)):
         with pytest.raises(DataError, match=WHOSE):
             FileSource(path).count(DOMAIN, [(0,)], person_rule=rule)
+
+
+def with_short_numbers(path: Path, n_bytes: int) -> None:
+    """Cut the numbers of the first of two variables of a file of SAS to so many bytes.
+
+    https://www.loc.gov/preservation/digital/formats/fdd/fdd000466.shtml: 140 bytes a variable, its
+    length at byte 4 and its place in a record at byte 84; then records of 8 + 8 bytes.
+    """
+    content = bytearray(path.read_bytes())
+    first = content.index(b"NAMESTR HEADER") + 60
+    content[first + 4 : first + 6] = n_bytes.to_bytes(2, "big")
+    content[first + 140 + 84 : first + 140 + 88] = n_bytes.to_bytes(4, "big")
+    start = content.index(b"OBS     HEADER") + 60
+    rows = [content[at : at + 16] for at in range(start, len(content) - 15, 16)]
+    short = b"".join(row[:n_bytes] + row[8:] for row in rows if row.strip())
+    path.write_bytes(bytes(content[:start]) + short.ljust(-(-len(short) // 80) * 80))
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize(
+    ("n_bytes", "ids", "are_exact"),
+    [(8, (8193, 8194), True), (3, (8190, 8191), True), (3, (8190, 65_537), False)],
+)
+def test_ids_that_sas_may_have_cut_off_are_refused(tmp_path, n_bytes, ids, are_exact):
+    """In 3 bytes, 8193 is stored as 8192: two persons are one, and one of them is not counted."""
+    import pyreadstat
+
+    path = tmp_path / "records.xpt"
+    frame = pd.DataFrame({"id": ids, "sex": [1.0, 2.0]}, dtype=float)
+    pyreadstat.write_xport(frame, path, file_format_version=5)
+    if n_bytes < 8:
+        with_short_numbers(path, n_bytes)
+    domain = Domain((Attribute("sex", Categories(("1", "2"))),))
+    rule = PersonRule("id", 1, "keep first")
+
+    def counts() -> list[int]:
+        return FileSource(path).count(domain, [(0,)], person_rule=rule).counts((0,)).tolist()
+
+    if are_exact:
+        assert counts() == [1, 1]
+    else:
+        with pytest.raises(DataError, match=WHO_IS_WHO):
+            counts()
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("ids", [(2.0**53 + 2, 7.0), (1.5, 7.0)])
+def test_numbers_of_stata_are_no_exact_ids_by_a_label_of_what_is_missing(tmp_path, ids):
+    """With one the column is read as texts, of which nobody knows that they were rounded."""
+    import pyreadstat
+
+    path = tmp_path / "records.dta"
+    frame = pd.DataFrame({"id": ids, "sex": ["f", "m"]})
+    labels = {"id": {"a": "refused"}}
+    pyreadstat.write_dta(
+        frame, path, variable_value_labels=labels, missing_user_values={"id": ["a"]}
+    )
+    with pytest.raises(DataError, match=WHO_IS_WHO):
+        FileSource(path).count(DOMAIN, [(0,)], person_rule=PersonRule("id", 1, "keep first"))

@@ -487,3 +487,28 @@ def test_zip_files_one_behind_the_other_are_refused(tmp_path):
             FileSource(path).count(domain, [(0,)])
     path.write_bytes(first)
     assert FileSource(path).count(domain, [(0,)]).counts((0,)).tolist() == [3, 0]
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("hours", [[7.5, 8.0, 30.25], [7.5, 8.0, 30.25, "a"]])
+def test_a_label_of_what_is_missing_changes_no_number_of_stata(tmp_path, hours):
+    """Where nothing was missing, 7.5 was read as np.float64(7.5), which is in no codebook."""
+    import pyreadstat
+
+    missing = (("", "none"),)
+    several = (Bins((0, 7.5, 20, 40), missing), Amounts(0, 40, 2, missing=missing))
+    sources = []
+    for name, labels in (("plain", {}), ("labelled", {"h": {"a": "refused"}})):
+        path = tmp_path / f"{name}.dta"
+        frame = pandas.DataFrame({"h": pandas.Series(hours)})
+        pyreadstat.write_dta(
+            frame, path, variable_value_labels=labels, missing_user_values={"h": ["a"]}
+        )
+        sources.append(FileSource(path))
+    for values in several:
+        domain = Domain((Attribute("h", values),))
+        plain, labelled = (
+            source.count(domain, [(0,)], missing_values={"h": "none"}).counts((0,)).tolist()
+            for source in sources
+        )
+        assert plain == labelled

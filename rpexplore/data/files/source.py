@@ -431,6 +431,7 @@ class FileSource(BatchSource):
                             before.ranges + found.ranges,
                             before.texts + found.texts,
                             found.are_days,
+                            min(before.exact_below, found.exact_below),
                         )
         return declared
 

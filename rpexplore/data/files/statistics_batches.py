@@ -106,7 +106,10 @@ def statistics_batches(
 
 
 def declared_by(variable: DictionaryVariable, package: str) -> Declared | None:
-    """What the dictionary declares to stand for no answer, as the batches have it."""
+    """What the dictionary declares to stand for no answer, as the batches have it.
+
+    Of numbers also which of them may be rounded: that is not told by the type that they have here.
+    """
     if variable.kind == "text":
         texts = tuple(str(first).rstrip() for first, last in variable.missing if first == last)
         return Declared(texts=texts) if texts else None
@@ -119,9 +122,9 @@ def declared_by(variable: DictionaryVariable, package: str) -> Declared | None:
         per_day, start = 86_400_000 / _MILLISECONDS[unit], date.fromisoformat(first_day).toordinal()
         ranges = [[float(np.floor(end / per_day)) + start for end in one] for one in ranges]
         ranges = tuple((low, high) for low, high in ranges)
-    if not ranges and not texts:
-        return None
-    return Declared(ranges, texts, variable.dates is not None)
+    if variable.dates is not None:
+        return Declared(ranges, texts, are_days=True) if ranges or texts else None
+    return Declared(ranges, texts, exact_below=variable.exact_below)
 
 
 def _format(path: Path) -> str:
