@@ -30,9 +30,8 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.releases.area_files import area_columns
-from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
-from rpexplore.releases.finished_release import Release
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import label_columns
 from rpexplore.results.area_results import AreaResults
@@ -95,7 +94,7 @@ def _files(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def synthesize_areas(
-    source: AreaResults | TablesInAreas | Release,
+    source: PartReader,
     output: str | Path,
     *,
     on_progress: Progress = no_progress,
@@ -123,29 +122,29 @@ def synthesize_areas(
     """
     output = Path(output)
     check_new(output)
-    source = AreaResults.of(source)
-    if source.whole is None:
+    results = AreaResults.of(source)
+    if results.whole is None:
         with TemporaryDirectory(prefix="rpexplore-") as made:
             half = part_of_progress(on_progress, 0.0, 0.7)
-            guesses = area_guesses(source.release, Path(made) / "guesses", on_progress=half)
+            guesses = area_guesses(results.release, Path(made) / "guesses", on_progress=half)
             rest = part_of_progress(on_progress, 0.7, 1.0)
-            return synthesize_areas(replace(source, whole=guesses), output, on_progress=rest)
-    if not source.is_smooth:
+            return synthesize_areas(replace(results, whole=guesses), output, on_progress=rest)
+    if not results.is_smooth:
         raise ReleaseError(
             "Records are made of best guesses, which hold all cells of an area together, and these "
             "are other whole counts; run `rpexplore postprocess RELEASE --best-guesses` first."
         )
-    plan, sources = source.plan, source.made_of
-    found = source.whole.cells(source.tree.levels)
+    plan, sources = results.plan, results.made_of
+    found = results.whole.cells(results.tree.levels)
     if not any(map(len, found)):
         raise ReleaseError(
             "The best guesses have nobody in any area, so there are no records to make; release "
             "the areas with a larger budget, or use the counts."
         )
-    cells, seed, further = cells_of(plan), _seed(source), None
-    if source.tables is not None:
+    cells, seed, further = cells_of(plan), _seed(results), None
+    if results.tables is not None:
         on_fit = part_of_progress(on_progress, 0.0, 0.5)
-        further = FurtherAttributes.of(source.tables, _known(plan, cells), seed, on_fit)
+        further = FurtherAttributes.of(results.tables, _known(plan, cells), seed, on_fit)
         on_progress = part_of_progress(on_progress, 0.5, 1.0)
     maker = _Maker(plan, cells, found, seed, further)
     by_model = [] if further is None else [each.name for each in further.attributes]
@@ -173,7 +172,7 @@ def synthesize_areas(
         }
         text = text_from_template(
             "rpexplore.results", "area_records.md.j2", **facts, made_of=sources,
-            levels=source.tree.levels[1:],
+            levels=results.tree.levels[1:],
         )  # fmt: skip
         (folder / "README.md").write_text(text, encoding="utf-8", newline="\n")
         manifest = save_manifest(folder, KIND, facts, [*entries, file_entry(folder, "README.md")])
