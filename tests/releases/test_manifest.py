@@ -85,12 +85,24 @@ def test_a_manifest_that_says_otherwise_is_refused(kind, copy, change):
 SENTENCES = ("guarantee", "privacy_unit", "noise", "postprocessing", "records_per_person")
 
 
+OF_THE_RUN = ("run", "finished")
+
+
 def test_sentences_may_be_worded_otherwise_and_are_kept(kind, copy):
-    """As another version of the library words them: what is compared are numbers."""
-    edit_manifest(copy, lambda m: m.update({name: f"Of {name}." for name in SENTENCES}))
+    """As another version of the library words them, and what only the run knows."""
+    kept = (*SENTENCES, *OF_THE_RUN)
+    edit_manifest(copy, lambda m: m.update({name: f"Of {name}." for name in kept}, versions={}))
     loaded = kind.load(copy)
-    assert [loaded.manifest[name] for name in SENTENCES] == [f"Of {name}." for name in SENTENCES]
+    assert [loaded.manifest[name] for name in kept] == [f"Of {name}." for name in kept]
     assert loaded.plan.rho == PLANS[kind].rho
+
+
+@pytest.mark.parametrize("seal", ["", ',\n "sha256": ""'])
+def test_a_manifest_without_its_own_checksum_is_refused(kind, copy, seal):
+    path = copy / "manifest.json"
+    path.write_text(path.read_text().rpartition(',\n "sha256"')[0] + seal + "\n}\n")
+    with pytest.raises(ReleaseError, match=r"its manifest\.json was changed"):
+        kind.load(copy)
 
 
 def test_a_manifest_in_another_layout_is_refused(kind, copy):
