@@ -1,5 +1,7 @@
 """Amounts through the pages: chosen for a table, planned, and shown beside counts."""
 
+from math import prod
+
 import pandas as pd
 import pytest
 
@@ -50,6 +52,9 @@ def test_an_attribute_becomes_one_of_amounts_in_the_grid(app, small):
     session.type_in_grid("codebook grid", 2, "kind", "amounts")
     session.type_in_grid("codebook grid", 2, "maximum", "500")
     assert session.scenario.domain["region"].values == rp.Amounts(0, 500)
+    others = session.scenario.domain.attributes[:2]
+    assert session.metrics()["Categories"] == str(sum(one.size for one in others))
+    assert session.metrics()["Combinations of all attributes"] == str(prod(o.size for o in others))
     # All tables up to 2-way leave it out.
     assert not session.scenario.workload.has_amounts.any()
     assert not session.error
