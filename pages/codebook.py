@@ -57,7 +57,7 @@ else:
     middle.metric("Categories", f"{values_in_all(domain):,}", help=meaning("Category"))
     right.metric(
         "Combinations of all attributes",
-        describe_count(domain.n_cells),
+        describe_count(domain.n_combinations),
         help="Cells of the table that crosses all attributes. Planning never builds that table.",
     )
     grid()

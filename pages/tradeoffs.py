@@ -9,8 +9,7 @@ from pages.components.tradeoffs.budget_curves import (
     PROPORTIONS_KEPT,
     SMALLER_ERRORS,
     budget_view,
-    budget_view_of_areas,
-    budget_view_of_counts,
+    budget_view_of_part,
     targets_view,
 )
 from pages.components.tradeoffs.frontier import baselines_view, frontier_view, what_if_view
@@ -37,10 +36,7 @@ if planned is None or (kind == "tables" and solution is None):
 elif solution is None:
     measure = measure_input()
     st.subheader(SMALLER_ERRORS)
-    if kind == "areas":
-        budget_view_of_areas(planned, measure)
-    else:
-        budget_view_of_counts(planned, measure)
+    budget_view_of_part(planned, measure)
 else:
     if solution.budget is not None:
         st.caption(PROPORTIONS_KEPT)

@@ -68,7 +68,10 @@ class PublishedLine:
             if forecast is not None and (people := forecast.people_in(self.rows)) is not None:
                 return people.text(describe_share), f"of {forecast.whom} in good cells"
             margin = Z_95 * float(np.median(part.standard_errors[self.rows]))
-            return f"±{rounded(margin, 3)}", "median margin, 95 %"
+            own = self.rows.tolist() if np.any(part.workload.has_amounts[self.rows]) else []
+            units = {part.workload.unit_of(row, "") for row in own}
+            unit = units.pop() if len(units) == 1 else ""
+            return f"±{rounded(margin, 3)} {unit}".rstrip(), "median margin, 95 %"
         if self.kind == "areas":
             if in_areas is not None:
                 return in_areas.people.text(describe_share), f"of {in_areas.whom} in good cells"

@@ -90,8 +90,11 @@ def suggestions(
         places = [plan.workload.position(table) for table in tables]
         for place in places:
             if not drawn.held[place]:
+                remedy = "name another"
+                if plan.workload.has_amounts[place]:
+                    remedy = "proposals are for counts of records; name a table without amounts"
                 raise WorkloadError(
-                    f"The table {plan.workload.describe(place)} cannot be forecast; name another."
+                    f"The table {plan.workload.describe(place)} cannot be forecast; {remedy}."
                 )
     else:
         medians = np.median(bench.people, axis=1)

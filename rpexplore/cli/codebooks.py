@@ -126,7 +126,7 @@ def attribute_facts(domain: "Domain", layout: "RecordLayout | None" = None) -> l
             "name": attribute.name,
             "label": attribute.label,
             "kind": _KINDS[type(attribute.values).__name__],
-            "values": attribute.size,
+            "values": None if isinstance(attribute.values, Amounts) else attribute.size,
             "levels": [
                 {"name": level.name, "groups": len(level.labels)} for level in attribute.all_levels
             ],
@@ -143,9 +143,9 @@ def attribute_table(domain: "Domain", layout: "RecordLayout | None" = None) -> s
     """The attributes as a text table; layout: as of `attribute_facts`."""
     facts = attribute_facts(domain, layout)
     for fact in facts:
-        more = ["…"] if fact["values"] > _FIRST_VALUES else []
+        more = ["…"] if (fact["values"] or 0) > _FIRST_VALUES else []
         fact["first values"] = ", ".join([*fact["first_values"], *more])
-        fact["values"] = f"{fact['values']:,}"
+        fact["values"] = "–" if fact["values"] is None else f"{fact['values']:,}"
         levels = [f"{level['name']} ({level['groups']:,})" for level in fact["levels"]]
         fact["levels"] = ", ".join(levels)
     names = ["name", "label", "kind", "values", "first values"]

@@ -73,7 +73,7 @@ def schema(
     of_areas, text_of_areas = codebooks.levels_shown(tree)
     if out is not None:
         write_new(out, domain.text(out.name), force)
-    cells = domain.n_cells
+    cells = domain.n_combinations
     count, cell_count = plural(len(domain), "attribute"), describe_count(cells)
     text = (
         f"{codebooks.attribute_table(domain, layout)}\n\n"

@@ -373,6 +373,12 @@ class Domain:
         """How many cells a table of all attributes together would have."""
         return math.prod(self.sizes[: self.n_columns].tolist())
 
+    @property
+    def n_combinations(self) -> int:
+        """How many combinations of categories there are: amounts have limits, and no categories."""
+        own = self.attributes[: self.n_columns]
+        return math.prod(one.size for one in own if not isinstance(one.values, Amounts))
+
     @cached_property
     def sizes(self) -> np.ndarray:
         """Number of values of each attribute, int64[d], read-only."""

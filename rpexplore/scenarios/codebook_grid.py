@@ -42,7 +42,7 @@ def codebook_grid(domain: Domain) -> pd.DataFrame:
 
     values: categories, or the edges of bins or dates, as texts; missing where there are none to
     edit. minimum, maximum, step: texts, of whole numbers and dates. An attribute that waits for
-    its values has no size.
+    its values has no size, and amounts have none: they have limits.
     """
     rows = [_row(attribute) for attribute in domain.attributes]
     return pd.DataFrame(rows, columns=_COLUMNS).astype({"size": "Int64"})
@@ -88,8 +88,12 @@ def _changed_domain(
 
 
 def values_in_all(domain: Domain) -> int:
-    """The number of values over all attributes that have theirs."""
-    return sum(attribute.size for attribute in domain if not is_unfinished(attribute))
+    """The number of values over all attributes that have theirs; amounts have limits instead."""
+    return sum(
+        attribute.size
+        for attribute in domain
+        if not is_unfinished(attribute) and not isinstance(attribute.values, Amounts)
+    )
 
 
 def with_new_attribute(domain: Domain) -> Domain:
@@ -220,7 +224,7 @@ def _row(attribute: Attribute) -> dict[str, Any]:
     }
     if is_unfinished(attribute):
         return row
-    row["size"] = attribute.size
+    row["size"] = None if isinstance(values, Amounts) else attribute.size
     if isinstance(values, Integers):
         limits = values.minimum, values.maximum, values.step
     elif isinstance(values, Dates) and values.steps:

@@ -42,6 +42,17 @@ def test_schema_lists_attributes_and_cells(run):
     ]
 
 
+def test_schema_counts_no_values_of_amounts(run):
+    income = {"name": "income", "type": "number", "bounds": [0, 2000], "unit": "EUR"}
+    fields = [income, {"name": "sex", "constraints": {"enum": ["F", "M"]}}]
+    Path("amounts.json").write_text(json.dumps({"fields": fields}))
+    text = run.done("schema", "amounts.json")
+    assert re.search(r"^income +amounts +– +amounts from 0 to 2,000 EUR$", text, re.MULTILINE)
+    assert "one table of all together would have 2 cells" in text
+    facts = run.json("schema", "amounts.json")
+    assert (facts["cells"], [one["values"] for one in facts["attributes"]]) == (2, [None, 2])
+
+
 def test_schema_lists_the_levels_that_tables_can_name(run):
     assert "levels" not in run.done("schema", "codebook.csv")
     age = {"name": "age", "constraints": {"minimum": 0, "maximum": 29}}

@@ -1,13 +1,19 @@
 """Amounts through the pages: chosen for a table, planned, and shown beside counts."""
 
+from math import prod
+
 import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.releases.release import release
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.query_definitions import stated_from_text
 from tests.pages.conftest import plain
+from tests.support.query_lists import query_plan
 
 INCOME = {"name": "income", "type": "number", "bounds": [0, 200000], "unit": "EUR"}
 SEXES = {"name": "sex", "constraints": {"enum": ["F", "M"]}}
@@ -23,6 +29,8 @@ def test_an_amount_is_chosen_for_a_table_and_planned(app):
     assert session.planned.workload.has_amounts.tolist() == [False, True]
     titles = session.planned.accuracy()["item"].tolist()
     assert titles == ["sex", "sum of income in EUR by sex"]
+    error = session.planned.standard_errors[1]
+    assert f"±{rounded(1.96 * error, 3)} EUR" in plain(session.texts("markdown"))
 
 
 @pytest.mark.nightly
@@ -50,6 +58,9 @@ def test_an_attribute_becomes_one_of_amounts_in_the_grid(app, small):
     session.type_in_grid("codebook grid", 2, "kind", "amounts")
     session.type_in_grid("codebook grid", 2, "maximum", "500")
     assert session.scenario.domain["region"].values == rp.Amounts(0, 500)
+    others = session.scenario.domain.attributes[:2]
+    assert session.metrics()["Categories"] == str(sum(one.size for one in others))
+    assert session.metrics()["Combinations of all attributes"] == str(prod(o.size for o in others))
     # All tables up to 2-way leave it out.
     assert not session.scenario.workload.has_amounts.any()
     assert not session.error
@@ -69,3 +80,17 @@ def test_sums_on_the_page_plan_have_their_unit_and_no_forecast(app):
     assert " EUR]" in words
     assert "Sums and weighted counts cannot be forecast" in words
     assert "0 of 0" not in words
+
+
+def test_own_counts_that_are_sums_have_their_unit_and_limits(app, tmp_path):
+    domain = rp.Domain.from_schema({"fields": [INCOME, SEXES]})
+    text = "women: sex == 'F' ± 50\nearned: sum(income) where sex == 'F' ± 90000"
+    queries = stated_from_text(domain, text).queries
+    plan = query_plan(queries, budget=rp.Budget(rho=50))
+    (tmp_path / "records.csv").write_text("income,sex\n" + "100,F\n300,M\n" * 50)
+    release(plan, tmp_path / "records.csv", tmp_path / "answers")
+    session = app("results", Scenario(domain, record_noun="people"))
+    session.text_input(key="results folder").set_value(str(tmp_path / "answers")).run()
+    units = session.dataframe[0].value["unit"].tolist()
+    assert units == ["people", "EUR, sum of income"]
+    assert "those above 200,000 EUR as 200,000" in plain(session.texts("caption"))

@@ -179,9 +179,10 @@ def outcomes(planned: QueryPlan) -> None:
         " Counts with a share of the budget have binding targets: only wider ones of these would "
         "make the smallest sufficient budget smaller."
     )
-    st.caption(
-        f"{source}Errors are in {escaped(current().record_noun)}.{binding if has_binding else ''}"
-    )
+    queries, noun = stated.queries, current().record_noun
+    has_amounts = any(queries.adds_up_amounts(query) for query in range(len(queries)))
+    of_sums = ", of sums in the unit of their amounts" if has_amounts else ""
+    st.caption(f"{source}Errors are in {escaped(noun)}{of_sums}.{binding if has_binding else ''}")
 
 
 def _answers(stated: StatedQueries) -> Any:

@@ -21,6 +21,7 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.domain.result_schema import OWN_COUNT
 from rpexplore.domain.survey import Sampling
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Column
@@ -50,6 +51,7 @@ MOST_VALUES = 1000  # of an attribute, to choose from
 ANSWER_COLUMNS = {
     "name": Column("own count", "text"),
     "answer": Column("noisy count", "estimate"),
+    "unit": Column("unit", "text"),
     "standard_error": COLUMNS["standard_error"],
     "margin_95": COLUMNS["margin_95"],
     "cv": Column("CV", "share"),
@@ -273,7 +275,13 @@ def browse_answers(counts: OwnCounts) -> None:
         st.markdown(f":material/verified: **Proven optimal for this objective.** {proven}")
     alt = "Every own count with its noise and its accuracy"
     table = with_targets_as_typed(Publication().table(answers), current().query_list)
-    numbers(table, ANSWER_COLUMNS, "noisy-counts.csv", alt)
+    if clamping := counts.clamping_of([OWN_COUNT]):
+        queries = counts.queries
+        units = [queries.unit(query) or current().record_noun for query in range(len(queries))]
+        table.insert(2, "unit", units)
+        st.caption(escaped(clamping))
+    columns = {name: ANSWER_COLUMNS[name] for name in ANSWER_COLUMNS if name in table}
+    numbers(table, columns, "noisy-counts.csv", alt)
     with st.expander("What this release guarantees, in full"):
         st.markdown(escaped(counts.guarantee if counts.made_of else counts.plan.guarantee))
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.components.results.files import shown_download, table_downloads
 from pages.components.results.views import (
+    amounts_of,
     cells_of,
     chosen_values,
     down_and_across,
@@ -56,7 +57,8 @@ def crosstab_view(
     table = kept(crosstab, results, down, across, by=by, levels=levels, fixed=fixed)
     table = table.with_sampling(publication.sampling)
     with figures:
-        shown = _as_chosen(table, publication)
+        values = "Values" if set(attributes).intersection(amounts_of(results)) else COUNTS
+        shown = _as_chosen(table, publication, values)
     what = figures_shown(results, all_axes, fixed, record_noun).heading
     caption = capitalised(what) + (f" by {joined(axes)}" if axes else "")
     remark = f"{', '.join(summed)}: all together." if summed else ""
@@ -114,8 +116,11 @@ def _levels(results: ShownTables, axes: list[str]) -> dict[str, str]:
     }
 
 
-def _as_chosen(table: Crosstab, publication: Publication) -> Crosstab:
-    """Counts, or the shares that there are, in the order of rows that the user chooses."""
+def _as_chosen(table: Crosstab, publication: Publication, values: str) -> Crosstab:
+    """Counts, or the shares that there are, in the order of rows that the user chooses.
+
+    values: what the counts are called, which may be sums
+    """
     figures = [COUNTS]
     figures += [ROW_SHARES] if table.has_total_column else []
     figures += [COLUMN_SHARES] if table.has_total_row else []
@@ -125,6 +130,7 @@ def _as_chosen(table: Crosstab, publication: Publication) -> Crosstab:
             "Figures",
             figures,
             default=COUNTS,
+            format_func=lambda option: values if option == COUNTS else option,
             required=True,
             key=f"figures of {figures}",
             help="Shares have exact errors, with the covariance of figure and total. They are "

@@ -57,19 +57,14 @@ def budget_view(solution: Optimum, measure: Measure) -> None:
     _curves("tables", lambda: _chosen_curves(solution), noise, measure)
 
 
-def budget_view_of_areas(planned: AreaPlan, measure: Measure) -> None:
-    """The same by level of areas."""
-    of_part = planned.kind, lambda: budget_curves.area_curves(planned), planned.noise
-    _curves(*of_part, measure)
-    if not planned.loss.is_homogeneous:
-        st.caption(PROPORTIONS_KEPT)
-
-
-def budget_view_of_counts(planned: QueryPlan, measure: Measure) -> None:
-    """The same for own counts."""
-    of_part = planned.kind, lambda: budget_curves.count_curves(planned), planned.noise
-    _curves(*of_part, measure)
-    if not planned.objective.is_homogeneous:
+def budget_view_of_part(planned: AreaPlan | QueryPlan, measure: Measure) -> None:
+    """The same by level of areas, or for own counts."""
+    if isinstance(planned, AreaPlan):
+        drawn, scales = budget_curves.area_curves(planned), planned.loss.is_homogeneous
+    else:
+        drawn, scales = budget_curves.count_curves(planned), planned.objective.is_homogeneous
+    _curves(planned.kind, lambda: drawn, planned.noise, measure)
+    if not scales:
         st.caption(PROPORTIONS_KEPT)
 
 
