@@ -159,8 +159,8 @@ def synthesize(
     counts, which no other option goes with.
 
     Args:
-        source: A release with tables, its tables, or combined ones; in areas, as of
-            `synthesize_areas`.
+        source: A release with tables, its tables, or combined ones; in areas, best guesses, or a
+            release with tables in areas, of which best guesses are made first.
         output: The folder to write, which must not exist yet.
         rows: How many records; as many as the smooth total says if left out.
         never: Combinations of values that no record may have, beside the impossible ones of the
@@ -171,15 +171,15 @@ def synthesize(
             exact where few pairs of attributes are measured (extra `synthetic`).
         escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
             would take for formulas.
-        in_areas: Whether one record is made for each person in every lowest area, as of
-            `synthesize_areas`; no other option goes with it.
+        in_areas: Whether one record is made for each person in every lowest area, so that counted
+            again they have every whole count of the best guesses; no other option goes with it.
 
     Returns:
         The records that were written.
 
     Raises:
         ReleaseError: If no record is possible, no table has an attribute, or nothing can be
-            written; in areas, what `synthesize_areas` raises.
+            written; in areas, for whole counts that are not best guesses, or have nobody.
         DomainError: If a combination names values that are not there.
     """
     if in_areas:
