@@ -32,13 +32,16 @@ Role: TypeAlias = Literal[
     "share", "share_error",  # the figure in per cent of its total, and the error of that
     "target",  # the standard error that was asked for
     "quality",  # a letter
+    "unit",  # what the figure is a number of, where rows differ in that
     "publishable", "flag",  # yes or no
     "status",  # what the figure is, by a code of SDMX
     "shown",  # words that are printed in the place of the figure
     "note",  # what was done to the value
 ]  # fmt: skip
 
-TEXTS = frozenset({"code", "label", "quality", "publishable", "flag", "status", "shown", "note"})
+TEXTS = frozenset(
+    {"code", "label", "quality", "unit", "publishable", "flag", "status", "shown", "note"}
+)
 NUMBERS = frozenset(get_args(Role)) - TEXTS
 # Columns in which the same number hardly ever stands twice.
 DISTINCT = frozenset({"value", "estimate", "model_error", "lower", "upper", "share"})
@@ -224,6 +227,18 @@ OWN_COUNTS = (
     Column("met", "flag", "Whether the standard error is within the target."),
 )
 """All columns of own counts. Without units: their coefficients may be any numbers."""
+
+UNIT = Column(
+    "unit",
+    "unit",
+    "What the answer, its errors and its target are a number of: the unit of the amounts that are "
+    "added up, or records.",
+)
+"""Behind the answers of own counts, where some attribute has amounts."""
+
+WEIGHTED_RECORDS = f"weighted {RECORDS}"
+NUMBER = "number"
+"""The unit of figures that have none."""
 
 PUBLISHABLE = Column(
     "publishable", "publishable", "Whether the count is above 0 and its CV within the limit."

@@ -78,7 +78,7 @@ class Item:
 
     def of_part(self, kind: str) -> "Item":
         """The same as one among those of several parts of a release."""
-        note = "adaptive" if kind == "rounds" else ""
+        note = "adaptive" if kind == "rounds" else self.note
         return replace(
             self, name=f"{kind}_{self.name}", file=in_release(kind, self.file), note=note
         )

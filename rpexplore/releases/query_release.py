@@ -25,7 +25,17 @@ from rpexplore.data.source import Counts
 from rpexplore.domain.amounts import Amounts, sentences_of
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.result_schema import NOTE, OWN_COUNT, OWN_COUNTS, Column, frame_of
+from rpexplore.domain.result_schema import (
+    NOTE,
+    NUMBER,
+    OWN_COUNT,
+    OWN_COUNTS,
+    RECORDS,
+    UNIT,
+    WEIGHTED_RECORDS,
+    Column,
+    frame_of,
+)
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
@@ -56,7 +66,7 @@ class OwnCounts(PartReader):
 
     @abstractmethod
     def cells(self) -> pa.Table:
-        """One row a query, in the columns of `OWN_COUNTS`, perhaps with a note."""
+        """One row a query, in the columns of `OWN_COUNTS`, perhaps with a unit and a note."""
 
     @property
     @abstractmethod
@@ -112,7 +122,10 @@ class OwnCounts(PartReader):
 
     @property
     def answers(self) -> pd.DataFrame:
-        """One row a query: name, answer, standard_error, margin_95, target, met, perhaps note."""
+        """One row a query: name, answer, standard_error, margin_95, target, met, perhaps note.
+
+        Where some attribute has amounts, with the unit of each answer behind it.
+        """
         return frame_of(self.cells())
 
     def name_of(self, text: str) -> str | None:
@@ -179,27 +192,24 @@ def read_measurements(folder: CheckedFolder, plan: QueryPlan) -> np.ndarray:
 
 
 def figures_of_counts(domain: Domain) -> tuple[Column, ...]:
-    """The columns of own counts; where amounts are added up, with what is done to these."""
+    """The columns of own counts; where there are amounts, with units, and what is done to these."""
     if not domain.amounts:
         return OWN_COUNTS
     amounts = [one for one in domain if isinstance(one.values, Amounts)]
-    said = [
-        f"Sums of {one.name} are in {one.values.unit}."
-        for one in amounts
-        if isinstance(one.values, Amounts) and one.values.unit
-    ]
-    said.append(sentences_of(one.values for one in amounts if isinstance(one.values, Amounts)))
+    clamping = sentences_of(one.values for one in amounts if isinstance(one.values, Amounts))
     name, answer, *others = OWN_COUNTS
-    meaning = f"The noisy count or sum. Unbiased; may be negative. {' '.join(said)}"
-    return (name, replace(answer, meaning=meaning), *others)
+    meaning = f"The noisy count or sum. Unbiased; may be negative. {clamping}"
+    return (name, replace(answer, meaning=meaning), UNIT, *others)
 
 
 def rows_of_counts(queries: QueryList, answers: np.ndarray, errors: np.ndarray) -> pa.Table:
     """Own counts with their answers and standard errors, one row a query."""
-    # In the order of `OWN_COUNTS`.
+    units = [[_unit(queries, row) for row in range(len(queries))]] if queries.domain.amounts else []
+    # In the order of `figures_of_counts`.
     columns = [
         pa.array(list(queries.names)),
         pa.array(answers),
+        *map(pa.array, units),
         pa.array(errors),
         pa.array(normal_quantile(CONFIDENCE) * errors),
         pa.array(queries.targets),
@@ -215,6 +225,14 @@ def rows_of_counts(queries: QueryList, answers: np.ndarray, errors: np.ndarray) 
             figures, columns = (*figures, NOTE), [*columns, notes_of(~counts_some)]
     fields = [column.field(values.type) for column, values in zip(figures, columns, strict=True)]
     return pa.table(columns, schema=pa.schema(fields))
+
+
+def _unit(queries: QueryList, row: int) -> str:
+    """What the answer to a query is a number of, as a word: "EUR", "records"."""
+    _, amounts = queries.summed(row)
+    if amounts is not None:
+        return amounts.unit or NUMBER
+    return WEIGHTED_RECORDS if queries.is_weighted(row) else RECORDS
 
 
 def write_answers(folder: Path, rows: pa.Table, *, csv: bool, escape_formulas: bool) -> list[str]:

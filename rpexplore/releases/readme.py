@@ -20,6 +20,7 @@ from rpexplore.domain.result_schema import (
     NOTE,
     OWN_COUNTS,
     RELEASED,
+    UNIT,
     Column,
     Schema,
 )
@@ -100,7 +101,7 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
         files="`counts/answers.parquet` holds"
         if note.parquet_only
         else "`counts/answers.csv` and `counts/answers.parquet` hold the same,",
-        figures=_explained(OWN_COUNTS),
+        figures=_explained([*[UNIT] * bool(plan.domain.amounts), *OWN_COUNTS]),
         impossible=impossible_rows(plan.domain),
         amounts=_lines_of_amounts(plan.domain, plan.domain.amounts, plan.products),
         queries_over_cells=f"{plural(len(plan.queries), 'own count')} over the "

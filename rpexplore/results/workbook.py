@@ -17,7 +17,7 @@ from rpexplore.common.text import capitalised, plural
 from rpexplore.domain.result_schema import Column, Role, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.adaptive_release import BOUND, BOUND_MEANING
-from rpexplore.releases.items import Item
+from rpexplore.releases.items import Item, PartReader
 from rpexplore.results.publication import (
     CV_MEANING,
     SMOOTH_CV_MEANING,
@@ -245,6 +245,7 @@ def _title(item: Item, sheet: Sheet, n_parts: int) -> str:
 SMOOTHING_GAINS = "Smoothing gains"
 
 _UNBIASED = "Noisy counts. Not rounded; may be negative."
+_WITH_SUMS = "Noisy counts and sums, and means of both. Not rounded; may be negative."
 _PROCESSED = (
     "The counts after post-processing; beside them the unbiased noisy counts, with their own "
     "standard error and interval."
@@ -293,23 +294,25 @@ def label_of_workbook(
         ("CV", " ".join(cvs)),
         ("Publishable", " ".join([*rules, publication.describe(n_publishable, n_cells)])),
         *terms,
-        *([("Amounts", clamping)] if (clamping := _clamping(results)) else []),
+        *([("Amounts", clamping)] if (clamping := _clamping(results.readers)) else []),
         ("Adding up", results.adding_up),
     ]
 
 
-def _clamping(results: AnyResults) -> str:
+def _clamping(parts: Iterable[PartReader]) -> str:
     """What was done to amounts beyond their limits; "" without amounts."""
     said = dict.fromkeys(
         sentences
-        for part in results.readers
+        for part in parts
         for item in part.items
         if (sentences := part.clamping_of(item.attributes))
     )
     return " ".join(said)
 
 
-def _reading(part: AnyResults) -> str:
+def _reading(part: PartReader) -> str:
     if part.has_unbiased:
         return _PROCESSED
-    return _ESTIMATED if part.is_smooth else _UNBIASED
+    if part.is_smooth:
+        return _ESTIMATED
+    return _WITH_SUMS if _clamping([part]) else _UNBIASED

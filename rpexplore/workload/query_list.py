@@ -216,15 +216,26 @@ class QueryList:
 
     def unit(self, query: int) -> str:
         """What the answer to a query is a number of: "EUR, sum of income"; "" for records."""
-        weighted = "weighted " if self._adds_up(query, self.domain.weights) else ""
+        weighted = "weighted " if self.is_weighted(query) else ""
+        name, amounts = self.summed(query)
+        if amounts is None:
+            return weighted.strip()
+        what = f"{weighted}sum of {name}"
+        return f"{amounts.unit}, {what}" if amounts.unit else what
+
+    def summed(self, query: int) -> tuple[str, Amounts | None]:
+        """The attribute whose amounts a query adds up, and these; "" and None where it counts."""
         for index in self.domain.amounts:
-            values = self.domain.attributes[index].values
+            name, values = self.domain.names[index], self.domain.attributes[index].values
             if not isinstance(values, Amounts) or values.are_weights:
                 continue
             if self._adds_up(query, [index]):
-                what = f"{weighted}sum of {self.domain.names[index]}"
-                return f"{values.unit}, {what}" if values.unit else what
-        return weighted.strip()
+                return name, values
+        return "", None
+
+    def is_weighted(self, query: int) -> bool:
+        """Whether a query adds up weights, or amounts times weights."""
+        return self._adds_up(query, self.domain.weights)
 
     def adds_up_weights(self, name: str) -> bool:
         """Whether every query adds up the weights of that name, or amounts times these."""

@@ -83,7 +83,10 @@ def test_without_noise_every_source_gives_the_sums(plan, tmp_path, monkeypatch):
         )
         np.testing.assert_allclose(release.part("counts").answers["answer"], truth(), rtol=1e-9)
     figures = release.part("counts").cells().schema.field("answer").metadata
-    assert "Sums of income are in EUR. Amounts below -0.5 EUR" in figures[b"meaning"].decode()
+    assert "Amounts below -0.5 EUR" in figures[b"meaning"].decode()
+    units = ["EUR", "EUR", "records", "weighted records", "EUR", "records"]
+    assert release.part("counts").answers["unit"].tolist() == units
+    assert pd.read_csv(tmp_path / "out0" / "counts" / "answers.csv")["unit"].tolist() == units
     readme = (tmp_path / "out0" / "README.md").read_text()
     assert "amounts below -0.5 EUR count as -0.5" in readme.replace("\n  ", " ")
     assert release.answer("both").value == pytest.approx(truth()[4])

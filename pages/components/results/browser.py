@@ -278,7 +278,7 @@ def browse_answers(counts: OwnCounts) -> None:
     if clamping := counts.clamping_of([OWN_COUNT]):
         queries = counts.queries
         units = [queries.unit(query) or current().record_noun for query in range(len(queries))]
-        table.insert(2, "unit", units)
+        table["unit"] = units
         st.caption(escaped(clamping))
     columns = {name: ANSWER_COLUMNS[name] for name in ANSWER_COLUMNS if name in table}
     numbers(table, columns, "noisy-counts.csv", alt)

@@ -1,5 +1,6 @@
 """A table of the results as a crosstab: rows and columns, levels, shares, order, totals."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
@@ -57,7 +58,9 @@ def crosstab_view(
     table = kept(crosstab, results, down, across, by=by, levels=levels, fixed=fixed)
     table = table.with_sampling(publication.sampling)
     with figures:
-        values = "Values" if set(attributes).intersection(amounts_of(results)) else COUNTS
+        values = COUNTS
+        if set(attributes).intersection(amounts_of(results)):
+            table, values = replace(table, head="head_value"), "Values"
         shown = _as_chosen(table, publication, values)
     what = figures_shown(results, all_axes, fixed, record_noun).heading
     caption = capitalised(what) + (f" by {joined(axes)}" if axes else "")

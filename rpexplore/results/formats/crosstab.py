@@ -91,6 +91,7 @@ class Crosstab:
                 not known
     kind        what the counts are: "noisy", "processed", "smooth", "estimated"
     unit        "" of counts, "%" of shares
+    head        what stands above figures without an attribute across, by its key in `texts_of`
     said        what is left out or fixed, and what errors count
     small, fewer_than
                 which counts are printed as fewer than a number; None: all are printed
@@ -109,6 +110,7 @@ class Crosstab:
     all_covariances: np.ndarray | None = None
     kind: str = "noisy"
     unit: str = ""
+    head: str = "count"
     said: tuple[Sentence, ...] = ()
     small: np.ndarray | None = None
     fewer_than: int = 0

@@ -157,7 +157,7 @@ def _head(table: Crosstab, language: Language) -> str:
     columns, names = table.columns, [escape(name) for name in table.rows.names]
     own = "".join(f'<th scope="col" class="l">{name}</th>' for name in names) or "<td></td>"
     if not columns.names:
-        unit = language.text("share" if table.unit else "count")
+        unit = language.text("share" if table.unit else table.head)
         return f'<tr>{own}<th scope="col">{unit}</th></tr>'
     above = (
         f'<tr><td colspan="{max(len(names), 1)}"></td>'

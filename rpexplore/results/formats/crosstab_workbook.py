@@ -234,7 +234,7 @@ def _write_heads(
         bold=True, bottom=1, bottom_color=_RULE, align="right", text_wrap=True, valign="top"
     )
     n_heads = max(len(has_codes) + sum(has_codes), 1)
-    heads = [language.text("share" if table.unit else "count")]
+    heads = [language.text("share" if table.unit else table.head)]
     if table.columns.names:
         write_text(sheet, row, n_heads, table.columns.names[0], looks.of(bold=True))
         heads = [label for (label,) in table.columns.labels]

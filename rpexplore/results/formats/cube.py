@@ -6,10 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.domain.ordered_values import Dates
-from rpexplore.domain.result_schema import Schema
+from rpexplore.domain.result_schema import NUMBER, Schema
 from rpexplore.results.formats.export import Export, ExportedTable
 from rpexplore.results.formats.export_columns import Column
-from rpexplore.results.formats.export_figures import NUMBER
 from rpexplore.results.formats.row_values import Value, units_of
 
 
@@ -25,11 +24,13 @@ def units_of_columns(export: Export, table: ExportedTable, rows: pa.Table) -> di
     """What the unit of each column is called: of figures in several units, all of these."""
     places, units = units_of(export, table, rows)
     used = [export.unit_of(units[place]) for place in dict.fromkeys(places.tolist())]
+    schema = Schema.of(rows)
+    in_rows = len(used) > 1 or schema.has("unit")  # the columns do not say it
     return {
         column.name: " / ".join(used)
-        if len(used) > 1 and column.unit in ("", NUMBER)
+        if in_rows and column.unit in ("", NUMBER)
         else export.unit_of(column.unit)
-        for column in Schema.of(rows).columns
+        for column in schema.columns
     }
 
 

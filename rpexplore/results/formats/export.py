@@ -27,9 +27,11 @@ from rpexplore.domain.result_schema import (
     EMPTY_NOTE,
     IMPOSSIBLE_NOTE,
     KNOWN_NOTE,
+    NUMBER,
     OWN_COUNT,
     RECORDS,
     STATUS,
+    WEIGHTED_RECORDS,
     Schema,
     frame_of,
 )
@@ -54,7 +56,7 @@ from rpexplore.results.formats.export_columns import (
     key_of_meaning,
     safe_name,
 )
-from rpexplore.results.formats.export_figures import NUMBER, as_written, decimals_of, statuses_of
+from rpexplore.results.formats.export_figures import as_written, decimals_of, statuses_of
 from rpexplore.results.formats.imprint import Imprint
 from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.formats.languages import ENGLISH, Language
@@ -361,6 +363,8 @@ class Export:
         """What a unit is called; "" and `NUMBER` are none."""
         if unit == RECORDS:
             return self.records
+        if unit == WEIGHTED_RECORDS:
+            return self.language.text("weighted_count")
         return self.language.text("unit_number") if unit in ("", NUMBER) else unit
 
     @property
@@ -374,10 +378,12 @@ class Export:
             return plural_noun(noun)
         return self.language.text("unit_records")
 
-    def said(self, text: str) -> str:
+    def said(self, text: str, column: Column) -> str:
         """What a column of words says of a cell."""
         if self.language.is_english or not text:
             return text
+        if column.role == "unit":
+            return self.unit_of(text)
         if text == self.language.text("fewer_than", n=self.fewer_than):
             return text
         if text in _SAID:
@@ -611,7 +617,9 @@ class Export:
                 continue
             said = cells.dictionary.to_pylist()
             texts = [
-                self.label(column.attribute, text) if column.names_cells else self.said(text)
+                self.label(column.attribute, text)
+                if column.names_cells
+                else self.said(text, column)
                 for text in said
             ]
             named = pa.DictionaryArray.from_arrays(cells.indices, pa.array(texts, pa.string()))

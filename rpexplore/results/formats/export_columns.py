@@ -17,6 +17,7 @@ from rpexplore.domain.result_schema import (
     RELEASED,
     SMOOTH,
     STATUS,
+    UNIT,
     Role,
     Schema,
 )
@@ -30,8 +31,8 @@ from rpexplore.results.shares import SHARE, SHARE_ERROR
 _TAKEN = {
     one.name
     for one in (
-        *RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], NOTE, CV, QUALITY, PUBLISHABLE, STATUS,
-        SHARE, SHARE_ERROR,
+        *RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], UNIT, NOTE, CV, QUALITY, PUBLISHABLE,
+        STATUS, SHARE, SHARE_ERROR,
     )
 }  # fmt: skip
 
@@ -137,6 +138,7 @@ _MEANINGS: Mapping[Role, str] = {
     "share": "share_meaning",
     "share_error": "share_error_meaning",
     "note": "note_meaning",
+    "unit": "unit_meaning",
     "flag": "flag_meaning",
     "status": "status_meaning",
 }

@@ -13,10 +13,6 @@ from rpexplore.releases.table_cells import csv_decimals
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
-
-NUMBER = "number"
-"""The unit of figures that have none."""
-
 STATUSES = ("A", "E", "U", "O")
 """What a figure is, by the codes of SDMX for all domains; see `statuses_of`."""
 

@@ -17,9 +17,10 @@ from markupsafe import Markup
 from rpexplore import __version__
 from rpexplore.common.text import capitalised
 from rpexplore.domain.readings import FLAGS
-from rpexplore.domain.result_schema import frame_of
+from rpexplore.domain.result_schema import RECORDS, Schema, frame_of
 from rpexplore.domain.survey import Sampling
 from rpexplore.errors import ReleaseError
+from rpexplore.releases.items import Item
 from rpexplore.results.formats.amount_texts import amounts_in
 from rpexplore.results.formats.crosstab import (
     Crosstab,
@@ -165,9 +166,26 @@ def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, 
                 table = marked_crosstab(table, part, item, export.fewer_than)
             if table.unit:
                 details += f", {export.language.text(f'per_cent_of_{export.shares}')}"
+            table = replace(table, head="head_value") if are_sums else table
+            if part.kind == "counts":
+                table = _with_units(table, item, export)
             title = " × ".join(names) or export.language.text("total")
             tables.append((title + details, heading + details, _labelled(table, export)))
     return tables
+
+
+def _with_units(table: Crosstab, item: Item, export: Export) -> Crosstab:
+    """Own counts, with the unit behind the names of those that count no records."""
+    rows = item.read()
+    schema = Schema.of(rows)
+    if not schema.has("unit"):
+        return table
+    units = rows[schema.name("unit")].to_pylist()
+    labels = tuple(
+        (name if unit == RECORDS else f"{name} ({export.unit_of(unit)})",)
+        for (name,), unit in zip(table.rows.labels, units, strict=True)
+    )
+    return replace(table, rows=replace(table.rows, labels=labels), head="head_value")
 
 
 def _about(export: Export, key: str, **given: str) -> str:

@@ -7,12 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.common.numbers import shown_few
-from rpexplore.domain.result_schema import RECORDS, Schema
+from rpexplore.domain.result_schema import NUMBER, RECORDS, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.amount_texts import amounts_in
 from rpexplore.results.formats.export import Export, ExportedTable
 from rpexplore.results.formats.export_columns import Column, frequency_of
-from rpexplore.results.formats.export_figures import NUMBER
 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
@@ -97,9 +96,14 @@ def period_of(export: Export, table: ExportedTable) -> str:
 def units_of(export: Export, table: ExportedTable, rows: pa.Table) -> tuple[np.ndarray, list[str]]:
     """The unit of each row's figure, as its place in a list of units, int32, and that list.
 
-    Amounts have theirs in the rows of sums, and records in the others.
+    Amounts have theirs in the rows of sums, and records in the others. Own counts with amounts have
+    a column of units.
     """
-    (value,) = (one for one in Schema.of(rows).columns if one.role == "value")
+    schema = Schema.of(rows)
+    if schema.has("unit"):
+        texts = rows[schema.name("unit")].combine_chunks()
+        return texts.indices.to_numpy(), texts.dictionary.to_pylist()
+    (value,) = (one for one in schema.columns if one.role == "value")
     amounts = amounts_in(export.results.domain, table.item)
     is_weighted = any(values.are_weights for values in amounts.values())
     units = [value.unit or (RECORDS if amounts and not is_weighted else NUMBER)]

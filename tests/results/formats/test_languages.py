@@ -27,6 +27,7 @@ from rpexplore.results.formats.publishing import FORMATS, publish
 from rpexplore.results.formats.writers.quality import CONCEPTS, concepts_in
 from rpexplore.results.results import load_any_results
 from rpexplore.workload.bases import Hierarchy, Prefix, Ranges, Windows
+from rpexplore.workload.query_definitions import stated_from_text
 from rpexplore.workload.table_text import query_matrix
 from tests.results.formats.conftest import IMPRINT
 
@@ -222,6 +223,31 @@ def test_sums_and_means_are_said_in_the_language_with_their_limits(german):
         assert said.startswith(meaning)
         assert said.endswith("Beträge unter 0 EUR zählen als 0, solche über 9 EUR als 9.")
     assert "solche über 9 EUR als 9." in (folder / "README.md").read_text("utf-8")
+
+
+def test_own_sums_have_their_units_in_the_language(tmp_path):
+    domain = rp.Domain(
+        (
+            rp.Attribute("income", rp.Amounts(0, 9, unit="EUR")),
+            rp.Attribute("w", rp.Amounts(0, 4, are_weights=True)),
+        )
+    )
+    lines = "earned: sum(income) ± 90\nweighted: sum(w) ± 9\neverybody: total ± 4"
+    plan = rp.plan(stated_from_text(domain, lines).queries, budget=rp.Budget(rho=1))
+    records = pd.DataFrame({"income": [5], "w": [2]})
+    rp.release(plan, records, tmp_path / "r", name="made up", ledger=tmp_path / "ledger")
+    folder, formats = tmp_path / "de", ["csvw", "sdmx", "px", "html"]
+    publish(tmp_path / "r", folder, formats=formats, language="de")
+    table, observations, px = (
+        next((folder / place).glob("*answers*")) for place in ("tables", "sdmx", "px")
+    )
+    assert pd.read_csv(table)["unit"].tolist() == ["EUR", "gewichtete Anzahl", "Datensätze"]
+    units = pd.read_csv(observations)["UNIT_MEASURE"].tolist()
+    assert units == ["EUR", "WEIGHTED_RECORDS", "RECORDS"]
+    notes = parse(str(px), encoding="utf-8")["METADATA"]
+    assert notes["CELLNOTE(earned,*)"] == ["Einheit: EUR"]
+    page = (folder / "tables.html").read_text("utf-8")
+    assert [word in page for word in (">earned (EUR)<", ">everybody<", ">Wert<")] == [True] * 3
 
 
 def test_levels_by_a_width_are_translated_and_stated_ones_are_not(tmp_path):

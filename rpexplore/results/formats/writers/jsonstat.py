@@ -141,7 +141,7 @@ def _words(export: Export, rows: pa.Table, table: ExportedTable) -> list[str]:
             continue
         (said, *others) = rows[column.name].unique().cast(pa.string()).to_pylist()
         if said and not others:
-            words.append(f"{export.head_of(column)}: {export.said(said)}")
+            words.append(f"{export.head_of(column)}: {export.said(said, column)}")
     return words
 
 

@@ -163,7 +163,7 @@ def _notes(
             continue
         texts = rows[column.name].combine_chunks()
         said, indices = texts.dictionary.to_pylist(), texts.indices.to_numpy()[order]
-        said = [export.said(text) for text in said]
+        said = [export.said(text, column) for text in said]
         head = export.head_of(column)
         if np.all(indices == indices[0]):
             of_all += [f"{head}: {said[indices[0]]}"] if said[indices[0]] else []

@@ -360,8 +360,8 @@ def _observations(
         if _is_of_observations(column):
             figures = rows[column.name].combine_chunks()
             if not column.is_number:
-                said = pa.array(map(export.said, figures.dictionary.to_pylist()), pa.string())
-                figures = pa.DictionaryArray.from_arrays(figures.indices, said)
+                said = [export.said(text, column) for text in figures.dictionary.to_pylist()]
+                figures = pa.DictionaryArray.from_arrays(figures.indices, pa.array(said))
             columns[_concept(column)] = figures
     units, names = units_of(export, table, rows)
     columns[UNIT_MEASURE] = pa.DictionaryArray.from_arrays(
