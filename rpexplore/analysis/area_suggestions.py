@@ -75,10 +75,13 @@ def area_suggestions(
             )
         place = tree.levels.index(level), asked.position(table)
         if place not in people:
-            raise WorkloadError(
-                f"The table {asked.describe(place[1])} on the level {level!r} is not in the plan, "
-                "or cannot be forecast; name another."
-            )
+            named = f"The table {asked.describe(place[1])} on the level {level!r}"
+            if asked.has_amounts[place[1]]:
+                raise WorkloadError(
+                    f"{named} cannot be forecast; proposals are for counts of records; name a "
+                    "table without amounts."
+                )
+            raise WorkloadError(f"{named} is not in the plan, or cannot be forecast; name another.")
         chosen.append(place)
     made = []
     for number, (level, row) in enumerate(chosen):

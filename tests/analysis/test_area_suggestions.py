@@ -76,3 +76,8 @@ def test_what_cannot_be_looked_at_is_refused(plan):
         forecast_of(plan).suggest([("village", TABLE)])
     with pytest.raises(WorkloadError, match="on the level 'block' is not in the plan"):
         forecast_of(plan).suggest([("block", TABLE)])
+    domain = rp.Domain((*DOMAIN, rp.Attribute("income", rp.Amounts(0, 9))))
+    tables = rp.Workload.of(domain, [("sex",), ("sex", "income")])
+    forecast = forecast_of(planned(rp.AreaWorkload.of_levels(TREE, {"town": tables})))
+    with pytest.raises(WorkloadError, match="name a table without amounts"):
+        forecast.suggest([("town", ("sex", "income"))])
