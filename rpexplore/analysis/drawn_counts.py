@@ -23,10 +23,11 @@ MOST_UNEVEN = 200_000
 
 MOST_KEPT, _MOST_KEPT_BYTES = 32, 1 << 20  # shares that were worked out; bytes of each
 
-LEFT_OUT = (
-    "sums of amounts, weighted counts, tables of too many cells that are not equally accurate, or "
-    f"tables by attributes of more than {MOST_CELLS:,} values together"
+TOO_LARGE = (
+    "tables of too many cells that are not equally accurate, or tables by attributes of more than "
+    f"{MOST_CELLS:,} values together"
 )
+LEFT_OUT = f"sums of amounts, weighted counts, {TOO_LARGE}"
 NO_FORECAST_OF_SUMS = (
     "Sums and weighted counts cannot be forecast, as nothing is known of what is summed."
 )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.drawn_counts import LEFT_OUT, DrawnCounts
+from rpexplore.analysis.drawn_counts import TOO_LARGE, DrawnCounts
 from rpexplore.analysis.fairness import all_titles
 from rpexplore.analysis.measures import Accuracy, group_name, order_groups
 from rpexplore.analysis.ranges import (
@@ -517,8 +517,12 @@ class Forecast:
     @property
     def left_out_text(self) -> str:
         """Which tables are not forecast; "" if all are."""
-        n_left = len(self._held) - self.n_tables
-        return f"{plural(n_left, 'table')} left out: {LEFT_OUT}." if n_left else ""
+        left = ~self._held
+        n_sums = int(np.sum(left & self._accuracy.workload.has_amounts))
+        n_others = int(np.sum(left)) - n_sums
+        said = [f"{plural(n_sums, 'table')} of sums or weighted counts"] if n_sums else []
+        said += [f"{plural(n_others, 'table')}, which are {TOO_LARGE}"] if n_others else []
+        return f"Left out: {' and '.join(said)}." if said else ""
 
     @property
     def rests_on(self) -> str:

@@ -248,7 +248,7 @@ def test_large_attributes_are_not_kept_and_too_large_ones_left_out(monkeypatch):
     )
     forecast = rp.Forecast(plan, expected=50_000)
     assert set(forecast.tables()["table"]) == {"sex", "place"}
-    assert "2 tables left out" in str(forecast)
+    assert "Left out: 2 tables" in str(forecast)
     populations = forecast._drawn.populations
     assert populations.n_populations == 19
     assert not populations.kept

@@ -67,7 +67,7 @@ def headline(planned: TablePlan, made: Forecast | None) -> None:
                 one_by_one = f"{made.n_meeting():,}"
                 if one_by_one != median:  # so many tables, and not always the same ones
                     said += f". Judged one by one, by their medians, {one_by_one} meet it"
-                st.caption(said)
+                st.caption(f"{said}. {escaped(made.left_out_text)}" if made.left_out_text else said)
             with st.container(border=True, gap="xxsmall"):
                 budget_for_rule(made)
         with st.container(border=True, gap="xxsmall"):
