@@ -13,6 +13,7 @@ from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.released_cells import ReleasedCells, describe_margin
+from rpexplore.common.text import capitalised
 from rpexplore.figures.areas import QUANTITIES, outcome_chart
 from rpexplore.figures.cells import (
     MOST_BARS,
@@ -32,7 +33,7 @@ from rpexplore.workload.table_text import title
 
 MOST_OPTIONS = 1000  # values of an attribute, to choose from
 TOGETHER = "all together"
-COUNTS, MARGINS = "Counts", "Margins of error"
+FIGURES, MARGINS = "Figures", "Margins of error"
 
 
 def list_view(
@@ -112,15 +113,17 @@ def heat_view(
     """Two attributes on the axes; others fixed or together."""
     left, right = st.columns([1, 3], gap="large")
     with left:
-        colour = st.radio(
+        above = st.container()  # what is coloured follows from what is chosen below
+        part, remark, figures = _across_and_down(results, attributes, publication, record_noun)
+        colour = above.radio(
             "Colour",
-            [COUNTS, MARGINS],
+            [FIGURES, MARGINS],
+            format_func=lambda option: capitalised(figures.what) if option == FIGURES else option,
             key="heat colour",
             persist_state="session",
-            help="A margin of error is shown as a share of the count. At 100 % and more the count "
-            "cannot be told from 0.",
+            help="A margin of error is shown as a share of the figure. At 100 % and more the "
+            "figure cannot be told from 0.",
         )
-        part, remark, figures = _across_and_down(results, attributes, publication, record_noun)
     with right:
         if part is None:
             st.info(remark)
