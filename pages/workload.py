@@ -89,7 +89,7 @@ with above:
     lines.add_buttons()
 part = lines.open_part(published)
 if fit is not None:
-    builders.size(None if outcome is None else outcome.part("tables"))
+    builders.size(outcome)
     builders.obstacles(fit)
     if scenario.expected is None:
         st.markdown("**Is that accurate enough?** Type how many there will be, about.")

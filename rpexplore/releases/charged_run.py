@@ -88,8 +88,6 @@ from rpexplore.releases.release_steps import (
     refuse_false_claims,
 )
 
-_BYTES_OF_NOTES = 10_000  # README and the manifest's head
-
 # ---- A charged run: everything is refused before it is booked, and it is booked before any noise.
 #
 # What stops a run after it was booked leaves its unfinished folder, and the charge stays. The same
@@ -126,8 +124,7 @@ class ChargedRun:
         self._n_bytes = self.steps.n_bytes(
             parquet_only=options.parquet_only, file_per_table=options.file_per_table
         )
-        self._n_bytes += len(plan.text) + _BYTES_OF_NOTES
-        check_room(self._n_bytes, output)
+        check_room(self._n_bytes + len(plan.text), output)
         self._record_limit = _record_limit(plan, options.limit_rho)
         if rule is not None and plan.budget.period is not None and rule.excess != "refuse":
             raise ReleaseError(

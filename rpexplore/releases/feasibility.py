@@ -36,9 +36,10 @@ def computer_memory() -> int:
 
 @dataclass(frozen=True)
 class ReleaseSize:
-    """What a release needs, roughly: disk and memory in bytes, time in seconds.
+    """What the tables of a release need, roughly: disk and memory in bytes, time in seconds.
 
-    Reading the records comes on top.
+    Reading the records comes on top. On the disk, so do what was measured and other parts of the
+    plan: `PlanSteps.n_bytes` has them, once there is a plan.
     """
 
     disk: float
@@ -60,12 +61,12 @@ class ReleaseSize:
             + _SECONDS_PER_PACKED_CELL * packed_cells,
         )
 
-    @property
-    def text(self) -> str:
-        """What it needs, in a sentence."""
+    def text(self, written: float | None = None) -> str:
+        """What it needs, in a sentence; written: bytes of the whole release, by its plan."""
         return (
-            f"A release of these tables takes about {duration(self.seconds)}, writes about "
-            f"{data_size(self.disk)} and needs about {data_size(self.memory)} of memory."
+            f"A release of these tables takes about {duration(self.seconds)} and needs about "
+            f"{data_size(self.memory)} of memory; the whole release writes about "
+            f"{data_size(self.disk if written is None else written)}."
         )
 
 

@@ -90,6 +90,9 @@ def bytes_of_tables(
     """About how much each table takes on the disk, or less: float64[n_tables]."""
     per_cell = BYTES_PER_CELL_IN_PARQUET if parquet_only else BYTES_PER_CELL
     n_bytes = per_cell * workload.cells + BYTES_PER_TABLE
+    # Tables of sums have a table of means beside them, with a row for two or more of theirs.
+    n_bytes[workload.has_means] += per_cell / 2 * workload.cells[workload.has_means]
+    n_bytes[workload.has_means] += BYTES_PER_TABLE
     for table in np.flatnonzero(are_large(workload)).tolist():  # without CSV
         n_values = max(workload.domain.sizes[index] for index in workload.attribute_indices(table))
         per_cell = _BYTES_PER_LARGE_CELL if n_values < _MANY_VALUES else _BYTES_WITH_TEXTS

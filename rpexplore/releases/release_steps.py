@@ -35,6 +35,7 @@ from rpexplore.releases.query_release import QuerySteps
 from rpexplore.releases.table_release import TableSteps
 
 _MEASURING = "Measuring with noise"
+_BYTES_OF_NOTES = 10_000  # README and the manifest's head
 _MOST_NAMED = 3  # impossible combinations in an error
 # Of all records (), of those with each value of an attribute (its name,), and by area (None).
 _Totals = dict[tuple[str, ...] | None, bytes]
@@ -190,9 +191,9 @@ class PlanSteps:
         return sum(steps.drawn_share for steps in self.parts) / len(self.parts)
 
     def n_bytes(self, *, parquet_only: bool, file_per_table: bool = False) -> float:
-        """About how much is written to the disk."""
+        """About how much is written to the disk, but for the plan's file."""
         forms = {"parquet_only": parquet_only, "file_per_table": file_per_table}
-        return sum(steps.n_bytes(**forms) for steps in self.parts)
+        return _BYTES_OF_NOTES + sum(steps.n_bytes(**forms) for steps in self.parts)
 
     def starts(self) -> list[int]:
         """Where the measurements of each part begin among all, and where the last begin to end."""

@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.common.text import rounded
+from rpexplore.common.text import data_size, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.releases.release import release
+from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.query_definitions import stated_from_text
@@ -31,6 +32,13 @@ def test_an_amount_is_chosen_for_a_table_and_planned(app):
     assert titles == ["sex", "sum of income in EUR by sex"]
     error = session.planned.standard_errors[1]
     assert f"±{rounded(1.96 * error, 3)} EUR" in plain(session.texts("markdown"))
+    # README and notes, two tables and the means with 4,000 bytes each, and 125 a cell (of means at
+    # most half of those of sums), 8 a measured number: as the page Release says it.
+    n_bytes = 10_000 + 3 * 4_000 + 125 * (2 + 4 + 2) + 8 * (1 + 1 + 2 + 2)  # 23,048
+    assert f"the whole release writes about {data_size(n_bytes)}." in plain(
+        session.texts("caption")
+    )
+    assert PlanSteps.of(session.planned).n_bytes(parquet_only=False) == n_bytes
 
 
 @pytest.mark.nightly
@@ -46,9 +54,12 @@ def test_sums_and_means_of_a_release_are_shown(app, tmp_path):
         shown = [frame.value for frame in session.dataframe]
         means = next(frame for frame in shown if "mean" in frame)
         assert means["mean"].tolist() == done.means("income", "sex")["value"].tolist()
+    assert session.text_input(key="question").placeholder == "income=mean sex=F"
     session.text_input(key="question").set_value("income=mean sex=M").run()
     mean = done.answer(where={"income": "mean", "sex": "M"})
     assert f"{mean.value:,.2f} EUR, mean of income, from" in plain(session.texts("info"))
+    limits = [text for text in session.texts("caption") if "Amounts below 0 EUR" in text]
+    assert len(limits) == 2  # of the table, and of the answer
     session.text_input(key="question").set_value("income=sum sex=M").run()
     assert " EUR, sum of income, from the tables" in plain(session.texts("info"))
 

@@ -7,14 +7,15 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.session import bound, change, current, escaped
+from pages.components.shared.session import bound, change, current, escaped, kept
 from rpexplore.analysis import measures, workload_grid
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.files import nearest_folder
 from rpexplore.common.installation import RELEASES
 from rpexplore.common.text import describe_count, needed_number_of, number_text, plural
-from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.feasibility import Fit, ReleaseSize, Remedy, computer_memory
+from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import rows_of_line, with_line_settings
 from rpexplore.serving.sessions import plans_only
@@ -219,20 +220,27 @@ def fit() -> Fit:
     return Fit.of(current().workload, free_disk=free_disk, memory=computer_memory())
 
 
-def size(planned: TablePlan | None) -> None:
+def size(planned: Plan | None) -> None:
     """Tables, cells, the largest table, what will be measured, and what a release takes."""
     workload = current().workload
-    totals, measured = measures.totals(workload), ""
+    totals, measured, written = measures.totals(workload), "", None
     if planned is not None:
-        measured = f", computed from {plural(len(planned.closure), 'noisy measurement')}"
+        if (tables := planned.part("tables")) is not None:
+            measured = f", computed from {plural(len(tables.closure), 'noisy measurement')}"
+        written = kept(bytes_written, planned)
     st.caption(
         escaped(
             f"In all {plural(totals.tables, 'table')} with {describe_count(totals.cells)} cells, "
             f"at most {describe_count(totals.largest_cells)} in one ({totals.largest_table})"
-            f"{measured}. {ReleaseSize.of(workload).text} Reading the records comes on top. Sums "
-            "of cells of a table need no table of their own."
+            f"{measured}. {ReleaseSize.of(workload).text(written)} Reading the records comes on "
+            "top. Sums of cells of a table need no table of their own."
         )
     )
+
+
+def bytes_written(planned: Plan) -> float:
+    """About how much its release writes, as the page Release says it."""
+    return PlanSteps.of(planned).n_bytes(parquet_only=False)
 
 
 def narrow(remedy: Remedy) -> None:
