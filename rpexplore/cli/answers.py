@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rpexplore.cli import area_options, inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say_result, text_table, write_new
@@ -112,30 +112,31 @@ def answer(
     with progress("Reading the release") as on_progress:
         results = load_any_results(release_folder)
         counts = results.own_counts
-        questions, answers, units = [where or []], [], [""]
+        questions, answers, units = [where or []], [], [Unit()]
         if area is None and (name := _count_named(counts, where or [])) is not None:
             answers.append(counts.answer(name))
-            units = [counts.queries.unit(counts.queries.names.index(name))]
+            units = [unit_of_count(counts, name)]
         elif area is not None:
             release, domain = tables_of_area(release_folder, area)
             questions, conditions = inputs.questions(domain, where or [])
             answers += [release.answer(where=texts) for texts in conditions]
-            units = [unit_of_amounts(domain, texts) for texts in conditions]
+            units = [unit_of_amounts(release, domain, texts) for texts in conditions]
         else:
             _refuse_no_count(counts, where or [])
             _refuse_levels_of_areas(results.area_levels, where or [])
-            asked = Questions(_tables_of(results))
+            tables = _tables_of(results)
+            asked = Questions(tables)
             questions, conditions = inputs.questions(asked.domain, where or [])
             for texts in conditions:
                 answer = asked.answer(texts, on_progress=on_progress)
                 answers.append(answer)
-            units = [unit_of_amounts(asked.domain, texts) for texts in conditions]
+            units = [unit_of_amounts(tables, asked.domain, texts) for texts in conditions]
     names = ("value", "standard_error", "lower_95", "upper_95", "basis")
     facts = [
         {
             "question": question,
             **{name: getattr(answer, name) for name in names},
-            **({"unit": unit} if unit else {}),
+            **unit.facts,
         }
         for question, answer, unit in zip(questions, answers, units, strict=True)
     ]
@@ -166,26 +167,49 @@ def texts_of(domain: "Domain", texts: Sequence[str], option: str = "A=VALUES") -
     return inputs.texts_by_attribute(domain, texts, option, _EXAMPLE)
 
 
-def unit_of_amounts(domain: "Domain", texts: Mapping[str, str]) -> str:
-    """What the answer about amounts is a number of: "EUR, sum of income"; "" for records."""
+class Unit(NamedTuple):
+    """What an answer is a number of: "EUR, sum of income", and what was done to the amounts.
+
+    Both are "" for records.
+    """
+
+    text: str = ""
+    clamping: str = ""
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What is there of it."""
+        both = {"unit": self.text, "clamping": self.clamping}
+        return {name: fact for name, fact in both.items() if fact}
+
+
+def unit_of_amounts(tables: Any, domain: "Domain", texts: Mapping[str, str]) -> Unit:
+    """That of an answer of tables to a question."""
     from rpexplore.releases.means import unit_of_query
 
-    return unit_of_query(domain, texts, "").strip(", ")
+    text = unit_of_query(domain, texts, "", tables.table_names).strip(", ")
+    return Unit(text, tables.clamping_of(texts) if text else "")
 
 
-def _answer_text(answer: "Answer", unit: str = "") -> str:
-    """The answer to a question, on three lines, and by what where a model gave it.
+def unit_of_count(counts: Any, name: str) -> Unit:
+    """That of an own count."""
+    from rpexplore.domain.result_schema import OWN_COUNT
 
-    unit: of amounts; "" for none
-    """
+    text = counts.queries.unit(counts.queries.names.index(name))
+    return Unit(text, counts.clamping_of([OWN_COUNT]) if text else "")
+
+
+def _answer_text(answer: "Answer", unit: Unit) -> str:
+    """The answer to a question, on three lines; by what where a model gave it; what was clamped."""
     from rpexplore.results.synthetic.questions import ModelAnswer
 
     text = (
-        f"Value            {f'{answer.value:,.2f} {unit}'.rstrip()}\n"
+        f"Value            {f'{answer.value:,.2f} {unit.text}'.rstrip()}\n"
         f"Standard error   {rounded(answer.standard_error, 4, zeros=True)}\n"
         f"95 % interval    {answer.lower_95:,.2f} to {answer.upper_95:,.2f}"
     )
-    return f"{text}\n{answer.describe()}" if isinstance(answer, ModelAnswer) else text
+    by_model = answer.describe() if isinstance(answer, ModelAnswer) else ""
+    return "\n".join(filter(None, [text, by_model, unit.clamping]))
 
 
 def _count_named(counts: Any, where: Sequence[str]) -> str | None:
@@ -463,9 +487,10 @@ def answer_shares(
             sums = [queries.adds_up_amounts(queries.names.index(one)) for one in (name, whole)]
             if sums == [True, False]:
                 mean = mean_of_counts(counts, name, whole)
-                unit = queries.unit(queries.names.index(name)).replace("sum of", "mean of")
+                unit = unit_of_count(counts, name)
+                unit = unit._replace(text=unit.text.replace("sum of", "mean of"))
                 facts = {"question": list(where), "per": list(per)}
-                facts |= {key: getattr(mean, key) for key in _FIGURES} | {"unit": unit}
+                facts |= {key: getattr(mean, key) for key in _FIGURES} | unit.facts
                 text = f"Mean\n{_answer_text(mean, unit)}"
                 say_result(as_json=rows.as_json, facts=facts, text=text)
                 return

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -516,13 +516,33 @@ def example_of(domain: "Domain", names: Sequence[str] = ()) -> str:
     return combination_text(_example(domain, names))
 
 
+def example_of_question(domain: "Domain", tables: Iterable[Sequence[str]]) -> str:
+    """A question as it is typed, such as "income=mean sex=F": for a mean where a table has one.
+
+    Else for a count by the first attributes of these tables.
+    """
+    names: set[str] = set()
+    weights, amounts = (
+        {domain.names[index] for index in indices} for indices in (domain.weights, domain.amounts)
+    )
+    for table in tables:
+        names.update(table)
+        summed = [name for name in table if name in amounts - weights]
+        if summed:
+            asked = {summed[0]: "mean"} | {name: "sum" for name in table if name in weights}
+            others = [name for name in table if name not in amounts][:1]
+            return combination_text(asked | (_example(domain, others) if others else {}))
+    return example_of(domain, domain.in_order(names))
+
+
 def _example_in_json(domain: "Domain") -> str:
     listed = (f'"{name}": "{value}"' for name, value in _example(domain).items())
     return f"{{{', '.join(listed)}}}"
 
 
 def _example(domain: "Domain", names: Sequence[str] = ()) -> dict[str, str]:
-    chosen = [domain[name] for name in names or domain.names][:2]
+    every = [domain[name] for name in names or domain.names]
+    chosen = [one for one in every if not isinstance(one.values, Amounts)][:2] or every[:1]
     return {attribute.name: attribute.stored_values(1)[0] for attribute in chosen}
 
 

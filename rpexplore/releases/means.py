@@ -130,10 +130,12 @@ def mean_of(estimate: MarginalEstimate, where: Where, name: str) -> MeanAnswer:
     return MeanAnswer(mean, error, lower, upper)
 
 
-def unit_of_query(domain: Domain, where: Where, record_noun: str) -> str:
+def unit_of_query(
+    domain: Domain, where: Where, record_noun: str, tables: Iterable[Collection[str]]
+) -> str:
     """What the answer to a query is a number of: "EUR, sum of income", or the records.
 
-    Where the domain has survey weights, amounts are said to be weighted or unweighted.
+    Where some of the tables is weighted, amounts are said to be weighted or unweighted.
     """
     mean, what, unit, is_weighted = mean_asked(domain, where), "", "", False
     for name, chosen in where.items():
@@ -146,10 +148,11 @@ def unit_of_query(domain: Domain, where: Where, record_noun: str) -> str:
             else:
                 unit, what = amounts.unit, f"{'mean' if name == mean else 'sum'} of {name}"
     if what:
-        if any(isinstance(one.values, Amounts) and one.values.are_weights for one in domain):
+        weights = {domain.names[index] for index in domain.weights}
+        if any(weights.intersection(table) for table in tables):
             what = f"{'weighted' if is_weighted else 'unweighted'} {what}"
         return f"{unit}, {what}"
-    return f"weighted {record_noun}" if is_weighted else record_noun
+    return f"weighted {record_noun or 'count'}" if is_weighted else record_noun
 
 
 class Figures(NamedTuple):

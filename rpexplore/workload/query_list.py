@@ -216,11 +216,10 @@ class QueryList:
 
     def unit(self, query: int) -> str:
         """What the answer to a query is a number of: "EUR, sum of income"; "" for records."""
-        weighted = "weighted " if self.is_weighted(query) else ""
-        name, amounts = self.summed(query)
+        is_weighted, (name, amounts) = self.is_weighted(query), self.summed(query)
         if amounts is None:
-            return weighted.strip()
-        what = f"{weighted}sum of {name}"
+            return "weighted count" if is_weighted else ""
+        what = f"{'weighted ' if is_weighted else ''}sum of {name}"
         return f"{amounts.unit}, {what}" if amounts.unit else what
 
     def summed(self, query: int) -> tuple[str, Amounts | None]:

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 import rpexplore as rp
-from rpexplore.cli.answers import unit_of_amounts
 from rpexplore.cli.main import cli
+from rpexplore.releases.means import unit_of_query
 
 FIELDS = [
     {"name": "region", "constraints": {"enum": ["N", "S"]}},
@@ -17,6 +17,7 @@ FIELDS = [
     {"name": "income", "type": "number", "bounds": [0, 1000], "unit": "EUR"},
     {"name": "wealth", "type": "number", "bounds": [-10, 10], "decimals": 1},
 ]
+CLAMPING = "Amounts below 0 EUR count as 0, those above 1,000 EUR as 1,000."
 RECORDS = "region,sex,income,wealth\n" + "N,F,500,1.25\nS,M,2000,-99\n" * 200
 
 
@@ -99,21 +100,22 @@ def test_answers_say_what_they_are_a_number_of_also_without_a_unit():
         ({"wealth": "mean"}, "mean of wealth"),
         ({"region": "N"}, ""),
     ):
-        assert unit_of_amounts(domain, asked) == unit
+        assert unit_of_query(domain, asked, "", []).strip(", ") == unit
 
 
 def test_answers_about_amounts_say_whether_they_are_weighted():
-    """In whichever order the question names the weights and the amounts."""
+    """In whichever order the question names the weights and the amounts; where some table is."""
     weights = {"name": "w", "type": "number", "bounds": [0, 40], "weights": True}
     domain = rp.Domain.from_schema({"fields": [weights, *FIELDS]})
     for asked, unit in (
         ({"w": "sum", "income": "mean"}, "EUR, weighted mean of income"),
         ({"income": "sum", "w": "weighted count"}, "EUR, weighted sum of income"),
         ({"income": "mean", "region": "N"}, "EUR, unweighted mean of income"),
-        ({"income": "records", "w": "sum"}, "weighted"),
+        ({"income": "records", "w": "sum"}, "weighted count"),
         ({"region": "N"}, ""),
     ):
-        assert unit_of_amounts(domain, asked) == unit
+        assert unit_of_query(domain, asked, "", [("region",), ("income", "w")]) == unit
+    assert unit_of_query(domain, {"income": "mean"}, "", [("income",)]) == "EUR, mean of income"
 
 
 def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
@@ -128,6 +130,7 @@ def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
     assert answer["value"] == pytest.approx(300_000, abs=7 * answer["standard_error"])
     assert 0 < answer["standard_error"] < 1000
     assert answer["unit"] == "EUR, sum of income"
+    assert answer["clamping"] == CLAMPING
     answer = json.loads(run("answer", "released", "income=mean", "--json"))
     assert answer["value"] == pytest.approx(750, abs=20)
     assert answer["lower_95"] < 750 < answer["upper_95"]
@@ -135,6 +138,7 @@ def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
     assert [line.split(maxsplit=2)[2:] for line in said.splitlines() if "Value" in line] == [
         ["EUR, mean of income"], ["EUR, sum of income"], []
     ]  # fmt: skip
+    assert said.count(CLAMPING) == 2
     # Every table of amounts says the unit, in every format.
     for path in ("tables/*income*.csv", "means/*income*.csv"):
         (table,) = (folder / "released").glob(path)
@@ -184,7 +188,7 @@ def test_own_sums_are_planned_released_and_divided(run):
     assert answer["value"] == pytest.approx(200_000, abs=7 * answer["standard_error"])
     assert answer["unit"] == "EUR, sum of income"
     mean = json.loads(run("answer", "own", "m", "--per", "n, sex = M", "--json"))
-    assert mean["unit"] == "EUR, mean of income"
+    assert (mean["unit"], mean["clamping"]) == ("EUR, mean of income", CLAMPING)
     assert "unit" not in json.loads(run("answer", "own", "n, sex = M", "--json"))
     assert mean["value"] == pytest.approx(1000, abs=7 * mean["standard_error"])
     output = run("forecast", "plan.json", "--expected-count", "400", fails=True)

@@ -76,7 +76,7 @@ def test_weighted_counts_are_released_answered_and_left_aside_by_estimates(run, 
     # 200 · 40, as 99 counts as 40; at ρ = 10 the noise is small.
     assert answer["value"] == pytest.approx(8000, abs=7 * answer["standard_error"])
     assert 0 < answer["standard_error"] < 100
-    assert answer["unit"] == "weighted"
+    assert answer["unit"] == "weighted count"
     table = rp.Release.load(folder / "released").table("region", "w")
     # 200 · 1.234, half to even
     value, error = table[["value", "standard_error"]].to_numpy()[0]

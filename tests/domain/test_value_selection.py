@@ -6,6 +6,7 @@ import rpexplore as rp
 from rpexplore.domain.levels import Level
 from rpexplore.domain.values import (
     coefficients,
+    example_of_question,
     product_query,
     question_from_text,
     selected_values,
@@ -189,3 +190,21 @@ def test_missing_values_of_numbers_are_in_no_range(text):
     else:
         with pytest.raises(DomainError):
             selected_values(age, text)
+
+
+@pytest.mark.parametrize(
+    ("tables", "text"),
+    [
+        ([("age", "sex")], "age=0 sex=f"),
+        ([("age",), ("income", "sex")], "income=mean sex=f"),
+        ([("income", "w", "sex")], "income=mean w=sum sex=f"),
+        ([("w", "sex")], "sex=f"),
+        ([("income",)], "income=mean"),
+    ],
+)
+def test_an_example_of_a_question_is_one_that_tables_answer(tables, text):
+    amounts = [rp.Attribute("income", rp.Amounts(0, 9))]
+    amounts += [rp.Attribute("w", rp.Amounts(0, 4, are_weights=True))]
+    domain = rp.Domain((*amounts, AGE, rp.Attribute("sex", rp.Categories(("f", "m")))))
+    assert example_of_question(domain, tables) == text
+    assert question_from_text(domain, text)

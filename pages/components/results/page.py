@@ -35,7 +35,7 @@ from pages.components.shared.session import attempt, escaped, kept, show_message
 from pages.components.shared.texts import explained_title
 from rpexplore.analysis.outcome import Outcome, outcome_columns
 from rpexplore.domain.result_schema import OWN_COUNT
-from rpexplore.domain.values import example_of, question_from_text
+from rpexplore.domain.values import example_of_question, question_from_text
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.means import unit_of_query
 from rpexplore.releases.table_release import TableRelease
@@ -193,11 +193,10 @@ def question_box(
     st.subheader("Ask a question")
     questions = kept(Questions, tables)
     domain = tables.domain
-    used = domain.in_order({name for table in tables.table_names for name in table})
     text = st.text_input(
         f"How many {escaped(record_noun)} have …",
         key="question",
-        placeholder=example_of(domain, used),
+        placeholder=example_of_question(domain, tables.table_names),
         help="Values of any attributes of the tables, as in a condition: a value, a range, several "
         "with commas between. Where no table has the attributes together, a model answers. Of "
         "amounts ask for the sum or mean: income=mean region=North.",
@@ -214,7 +213,9 @@ def question_box(
     if publication.hides(answer.value, answer.standard_error):
         st.info("This answer is not publishable, and is left empty.")
         return
-    noun = unit_of_query(domain, where, record_noun)
+    noun = unit_of_query(domain, where, record_noun, tables.table_names)
     st.info(f"**{escaped(describe_answer(answer, noun))}**", icon=":material/functions:")
+    if noun != record_noun and (clamping := tables.clamping_of(where)):
+        st.caption(escaped(clamping))
     if isinstance(answer, ModelAnswer):
         st.caption(answer.describe())
