@@ -6,7 +6,6 @@ from rpexplore.analysis.baselines import compare as compare
 from rpexplore.analysis.forecast import Forecast as Forecast
 from rpexplore.analysis.rule_targets import RuleTargets as RuleTargets
 from rpexplore.data.engines.source import DatabaseSource as DatabaseSource
-from rpexplore.data.frames import FrameSource as FrameSource
 from rpexplore.data.source import PersonRule as PersonRule
 from rpexplore.domain.amounts import Amounts as Amounts
 from rpexplore.domain.area_codebook import AreaCodebook as AreaCodebook
@@ -52,7 +51,6 @@ from rpexplore.results.processed_folder import postprocess as postprocess
 from rpexplore.results.results import load_results as load_results
 from rpexplore.results.shares import shares as shares
 from rpexplore.results.synthetic.questions import Questions as Questions
-from rpexplore.results.synthetic.records import SyntheticRecords as SyntheticRecords
 from rpexplore.results.synthetic.records_folder import synthesize as synthesize
 from rpexplore.workload.bases import CustomBasis as CustomBasis
 from rpexplore.workload.bases import Hierarchy as Hierarchy

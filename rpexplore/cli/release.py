@@ -266,7 +266,7 @@ def ledger(
     """
     from rpexplore.cli.facts import account_facts, account_text
     from rpexplore.releases.approvals import ApprovalDemand
-    from rpexplore.releases.ledger.account import IN_NOISE
+    from rpexplore.releases.ledger.events import IN_NOISE
     from rpexplore.releases.ledger.ledger import Ledger
     from rpexplore.releases.ledger.overlaps import beside_unasked, ledger_of, refuse_among_records
 

@@ -12,16 +12,9 @@ from rpexplore.common.text import text_of_path
 from rpexplore.errors import LedgerError, ReleaseError, RpexploreError
 from rpexplore.planning.plan import LAST_OF_VERSION_1, is_plan_of_version_1, load_plan
 from rpexplore.releases.atomic_folder import MANIFEST, clear_unfinished, unfinished_folder
-from rpexplore.releases.ledger.account import (
-    GIVEN_UP,
-    Event,
-    LedgerEntry,
-    closed_into,
-    given_up_text,
-    ledger_id,
-    merged_digests,
-)
+from rpexplore.releases.ledger.account import GIVEN_UP, LedgerEntry, closed_into, given_up_text
 from rpexplore.releases.ledger.chain import End, seen_names, shown_figures
+from rpexplore.releases.ledger.events import Event, ledger_id, merged_digests
 from rpexplore.releases.ledger.ledger import Ledger, OtherFiguresError
 from rpexplore.releases.ledger.overlaps import in_place_of
 from rpexplore.releases.manifest import manifest_sha256

@@ -20,6 +20,10 @@ from rpexplore.results.estimates.area_counts import KIND as WHOLE_AREA_COUNTS
 from rpexplore.results.estimates.area_counts import AreaCounts, are_guesses
 from rpexplore.results.processed_tables import KIND as PROCESSED
 from rpexplore.results.processed_tables import ProcessedTables
+from rpexplore.results.synthetic.area_records import KIND as AREA_RECORDS
+from rpexplore.results.synthetic.area_records import AreaRecords
+from rpexplore.results.synthetic.records import KIND as SYNTHETIC
+from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.results.unbiased import Estimates
 
 Results: TypeAlias = TableRelease | Estimates | ProcessedTables | AdaptiveRelease
@@ -43,8 +47,8 @@ def load_any_results(folder: str | Path) -> AnyResults:
     return load_unbiased(folder) if load is None else load(folder)
 
 
-def load_results(folder: str | Path) -> Results:
-    """What a folder holds: a release of tables, an adaptive one, combined tables, processed ones.
+def load_results(folder: str | Path) -> Results | SyntheticRecords | AreaRecords:
+    """What a folder holds: tables that were released, combined or processed, or synthetic records.
 
     Raises `ReleaseError` if it is none of these, or a file was changed since it was written.
     """
@@ -52,6 +56,10 @@ def load_results(folder: str | Path) -> Results:
     kind = read_manifest(folder).get("format")
     if kind == PROCESSED[0]:
         return ProcessedTables.load(folder)
+    if kind == SYNTHETIC[0]:
+        return SyntheticRecords.load(folder)
+    if kind == AREA_RECORDS[0]:
+        return AreaRecords.load(folder)
     if kind == RELEASE[0]:
         release = Release.load(folder)
         if release.part("tables") is None and (rounds := release.part("rounds")) is not None:

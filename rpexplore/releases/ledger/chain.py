@@ -13,13 +13,8 @@ from rpexplore.common.files import home_folder, write_whole
 from rpexplore.common.json_fields import dumps, loads, refusing
 from rpexplore.common.text import text_of_path
 from rpexplore.errors import LedgerError
-from rpexplore.releases.ledger.account import (
-    Event,
-    checked_content,
-    closed_into,
-    ledger_id,
-    merged_digests,
-)
+from rpexplore.releases.ledger.account import closed_into
+from rpexplore.releases.ledger.events import Event, checked_content, ledger_id, merged_digests
 
 # ---- The notes on ledgers and runs in the user's home.
 

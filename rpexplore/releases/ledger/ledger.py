@@ -20,10 +20,8 @@ from rpexplore.planning.plan import Plan
 from rpexplore.releases.approvals import ApprovalDemand, check_approvals, most_demanded
 from rpexplore.releases.ledger.account import (
     GIVEN_UP,
-    IN_APPROVAL,
     Account,
     Elsewhere,
-    Event,
     KnownBounds,
     LedgerEntry,
     account_of_names,
@@ -31,10 +29,9 @@ from rpexplore.releases.ledger.account import (
     check_limit,
     check_neighbours,
     given_up_text,
-    ledger_id,
-    ledger_ids,
 )
 from rpexplore.releases.ledger.chain import LedgerTransaction, note_shown, shown_figures
+from rpexplore.releases.ledger.events import IN_APPROVAL, Event, ledger_id, ledger_ids
 from rpexplore.releases.ledger.ledger_database import ENGINE, LedgerDatabase
 from rpexplore.releases.ledger.ledger_file import LedgerFile
 from rpexplore.releases.ledger.spent import Reading, Spent, noted_unit

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from rpexplore.common.installation import require
 from rpexplore.data.engines.connections import UNREACHABLE, Connection, connection_named
 from rpexplore.errors import DataError, LedgerError, MissingExtraError
-from rpexplore.releases.ledger.account import Event
 from rpexplore.releases.ledger.chain import (
     End,
     EventChain,
@@ -23,6 +22,7 @@ from rpexplore.releases.ledger.chain import (
     refuse_unkept,
     seen_ends,
 )
+from rpexplore.releases.ledger.events import Event
 
 if TYPE_CHECKING:
     import sqlalchemy

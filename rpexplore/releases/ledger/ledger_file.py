@@ -16,7 +16,6 @@ from pathlib import Path
 from rpexplore.common.files import laid_beside
 from rpexplore.data.engines.connections import ENGINES
 from rpexplore.errors import LedgerError
-from rpexplore.releases.ledger.account import Event
 from rpexplore.releases.ledger.chain import (
     START,
     End,
@@ -26,6 +25,7 @@ from rpexplore.releases.ledger.chain import (
     refuse_unkept,
     seen_ends,
 )
+from rpexplore.releases.ledger.events import Event
 
 _APPLICATION_ID, _VERSION = 0x72706C64, 1  # "rpld"
 # https://www.sqlite.org/fileformat.html: where the header has them, four bytes each

@@ -9,7 +9,7 @@ from rpexplore.common.files import FILE_PREFIX
 from rpexplore.common.json_fields import dumps
 from rpexplore.data.source import AT_MACHINE, HOLDS, LIES_IN, TABLE_IN_TABLE
 from rpexplore.releases.approvals import MOST
-from rpexplore.releases.ledger.account import IN_APPROVAL, KINDS
+from rpexplore.releases.ledger.events import IN_APPROVAL, KINDS
 from rpexplore.releases.ledger.spent import FINEST, MOST_AMOUNT
 
 SCHEMA = "rpexplore_ledger"

@@ -26,16 +26,10 @@ from rpexplore.errors import LedgerError
 from rpexplore.releases.approvals import demand_as_noted
 from rpexplore.releases.ledger.account import (
     Account,
-    Event,
     KnownBounds,
     account_of_names,
     bounds_of,
     closed_into,
-    ledger_id,
-    ledger_ids,
-    merged_digests,
-    merged_ids,
-    noted_amount,
 )
 from rpexplore.releases.ledger.chain import (
     End,
@@ -44,6 +38,14 @@ from rpexplore.releases.ledger.chain import (
     digest_of,
     forget_end,
     note_end,
+)
+from rpexplore.releases.ledger.events import (
+    Event,
+    ledger_id,
+    ledger_ids,
+    merged_digests,
+    merged_ids,
+    noted_amount,
 )
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, note_of, user_name
 from rpexplore.releases.ledger.overlaps import (

@@ -24,15 +24,12 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger.account import (
     Account,
     Elsewhere,
-    Event,
     Places,
     account_of_names,
     closed_into,
-    ledger_id,
-    ledger_ids,
-    merged_digests,
 )
 from rpexplore.releases.ledger.chain import End, LostEntriesError, not_noted, seen_ends
+from rpexplore.releases.ledger.events import Event, ledger_id, ledger_ids, merged_digests
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, elsewhere_text
 from rpexplore.releases.ledger.spent import Neighbours, Reading
 

@@ -138,7 +138,9 @@ def test_whole_counts_agree_across_levels_and_areas_and_records_have_them(make, 
         np.testing.assert_array_equal(in_regions, of_regions.sum(axis=2) @ groups)
     if make is area_guesses:
         synthesize_areas(release, tmp_path / "records")
-        records = AreaRecords.load(tmp_path / "records").records()
+        loaded = rp.load_results(tmp_path / "records")
+        assert isinstance(loaded, AreaRecords)
+        records = loaded.records()
         for level in ("age@two", "age@odd"):
             found = records.groupby(["region", "town", level], observed=True).size()
             table = counts.table("town", level).set_index(["region", "town", level])["value"]

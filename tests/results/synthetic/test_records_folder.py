@@ -134,7 +134,8 @@ def test_they_are_the_same_when_made_again_and_loaded(released, made, tmp_path):
     )
     for name in FILES:
         assert (again.folder / name).read_bytes() == (made.folder / name).read_bytes()
-    loaded = SyntheticRecords.load(again.folder)
+    loaded = rp.load_results(again.folder)
+    assert isinstance(loaded, SyntheticRecords)
     assert loaded.comparison.equals(made.comparison)
     assert loaded.worst_cells.equals(made.worst_cells)
 
