@@ -212,7 +212,7 @@ def in_this_process(monkeypatch) -> None:
     """Statistics files and spreadsheets are read here: each other process takes half a second."""
     import resource
 
-    from rpexplore.common import file_kinds
+    from rpexplore.common import statistics_files
     from rpexplore.data.files import offered, statistics_batches
 
     def here(function, *args, **_):
@@ -220,7 +220,7 @@ def in_this_process(monkeypatch) -> None:
 
     monkeypatch.setattr(resource, "setrlimit", lambda *_: None)  # of this process for good
     monkeypatch.setattr(offered, "in_other_process", here)
-    monkeypatch.setattr(file_kinds, "_in_other_process", file_kinds._dictionary)
+    monkeypatch.setattr(statistics_files, "_in_other_process", statistics_files._dictionary)
     monkeypatch.setattr(statistics_batches, "written_by_other_process", written_here)
 
 

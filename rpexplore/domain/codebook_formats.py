@@ -11,10 +11,15 @@ from typing import Any
 from unicodedata import normalize
 from xml.parsers import expat
 
-from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable, dictionary, statistics_format
 from rpexplore.common.files import HEAD, file_bytes, known_encoding
 from rpexplore.common.numbers import shown
 from rpexplore.common.spreadsheets import spreadsheet_kind
+from rpexplore.common.statistics_files import (
+    PACKAGES,
+    DictionaryVariable,
+    dictionary,
+    statistics_format,
+)
 from rpexplore.common.text import data_size
 from rpexplore.domain.attribute import MISSING, Attribute
 from rpexplore.domain.categories import Categories

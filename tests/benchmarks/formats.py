@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyreadstat
 
-from rpexplore.common import file_kinds
+from rpexplore.common import statistics_files
 from rpexplore.data.files.columns import CodebookFile, recognise_path
 from rpexplore.data.files.source import FileSource
 from rpexplore.scenarios.examples import EXAMPLES
@@ -36,7 +36,7 @@ def spss_codebook() -> list[Row]:
         return sum(attribute.labels() == [*labels.values()] for attribute in domain)
 
     def fresh() -> Path:
-        file_kinds._of_path.cache_clear()
+        statistics_files._of_path.cache_clear()
         return path
 
     with tempfile.TemporaryDirectory() as folder:

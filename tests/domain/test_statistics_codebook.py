@@ -10,7 +10,7 @@ import pyreadstat
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
-from rpexplore.common import file_kinds, installation
+from rpexplore.common import installation, statistics_files
 from rpexplore.data.files.columns import (
     CodebookFile,
     Column,
@@ -124,14 +124,14 @@ def test_no_record_is_read_for_a_codebook(survey, monkeypatch):
 
     pyreadstat_read = pyreadstat.read_sav
     monkeypatch.setattr(pyreadstat, "read_sav", read_sav)
-    said = file_kinds._dictionary(survey, "sav", "survey", DomainError)
+    said = statistics_files._dictionary(survey, "sav", "survey", DomainError)
     assert [options["metadataonly"] for options in asked] == [True]
     assert str(SECRET) not in repr(said)
     # Whatever the records are: the same codebook.
     head, mark, records = survey.read_bytes().rpartition(DICTIONARY_ENDS)
     assert records
     survey.write_bytes(head + mark + bytes(len(records)))
-    assert file_kinds._dictionary(survey, "sav", "survey", DomainError) == said
+    assert statistics_files._dictionary(survey, "sav", "survey", DomainError) == said
 
 
 @pytest.mark.usefixtures("in_this_process")

@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet
 
-from rpexplore.common.file_kinds import PACKAGES, PARQUET, DictionaryVariable
+from rpexplore.common.file_kinds import PARQUET
 from rpexplore.common.files import UTF8, file_identities, known_encoding, listed_path, machine_names
+from rpexplore.common.statistics_files import PACKAGES, DictionaryVariable
 from rpexplore.common.text import text_of_path, time_of_change
 from rpexplore.data.arrow_values import as_stored, as_written, refuse_odd_kind, with_dictionary
 from rpexplore.data.coding import Declared

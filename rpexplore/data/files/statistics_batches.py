@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from rpexplore.common.file_kinds import (
+from rpexplore.common.files import HEAD
+from rpexplore.common.numbers import shown_few
+from rpexplore.common.processes import written_by_other_process
+from rpexplore.common.statistics_files import (
     PACKAGES,
     DictionaryVariable,
     StoredTexts,
@@ -21,9 +24,6 @@ from rpexplore.common.file_kinds import (
     states_encoding,
     statistics_format,
 )
-from rpexplore.common.files import HEAD
-from rpexplore.common.numbers import shown_few
-from rpexplore.common.processes import written_by_other_process
 from rpexplore.data.coding import Declared
 from rpexplore.data.files.statistics_ends import ends_as_stated
 from rpexplore.domain.codebook_formats import value_text

@@ -13,7 +13,7 @@ import pyreadstat
 import pytest
 
 from rpexplore import Attribute, Bins, Categories, Dates, Domain, Integers
-from rpexplore.common.file_kinds import DictionaryVariable
+from rpexplore.common.statistics_files import DictionaryVariable
 from rpexplore.data.coding import MISSING, Coder
 from rpexplore.data.files import statistics_batches as module
 from rpexplore.data.files.columns import ColumnsFile, read_column_values, recognise_path
