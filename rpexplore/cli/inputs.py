@@ -467,7 +467,7 @@ def with_public_values(
     from dataclasses import replace
 
     from rpexplore.data.files.columns import read_column_values
-    from rpexplore.data.files.source import file_kind
+    from rpexplore.data.files.record_files import file_kind
     from rpexplore.domain.domain import completed, is_unfinished, label_from_records
 
     for option in options:

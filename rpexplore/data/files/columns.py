@@ -20,7 +20,8 @@ from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.spreadsheets import spreadsheet_kind
 from rpexplore.data.arrow_values import as_text, of_known_type
 from rpexplore.data.files.csv_batches import csv_form
-from rpexplore.data.files.source import FileSource, file_errors, file_kind, record_files
+from rpexplore.data.files.record_files import file_errors, file_kind, record_files
+from rpexplore.data.files.source import FileSource
 from rpexplore.data.files.statistics_batches import statistics_variables
 from rpexplore.domain.codebook_columns import ForeignTable
 from rpexplore.domain.codebook_formats import Draft, dictionary_kind, draft_of_file, refuse_large

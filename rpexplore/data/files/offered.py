@@ -19,7 +19,7 @@ from rpexplore.common.numbers import shown, shown_few
 from rpexplore.common.processes import in_other_process
 from rpexplore.common.spreadsheets import numbered, sheets_of, spreadsheet_kind
 from rpexplore.data.files.columns import CodebookFile, Recognised, recognise
-from rpexplore.data.files.source import LEDGER, VERSION_LOGS, file_kind
+from rpexplore.data.files.record_files import LEDGER, VERSION_LOGS, file_kind
 from rpexplore.domain.area_codebook import AREAS, fields_of_codebook, has_areas
 from rpexplore.domain.area_file import CODE, NAME, OF_NAMES, PARENT, columns_of_file
 from rpexplore.domain.hierarchy_file import ENDING

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from rpexplore.common.numbers import exact_text
 from rpexplore.common.text import joined, rounded, text_of_path
 from rpexplore.data.engines.connections import ENGINES
-from rpexplore.data.files.source import LEDGER, AnySource, source_of
+from rpexplore.data.files.record_files import LEDGER
+from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import Fingerprint, Source, own_names
 from rpexplore.errors import DataError, LedgerError
 from rpexplore.planning.approval import Approval

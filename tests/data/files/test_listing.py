@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rpexplore.data.files.source import record_files
+from rpexplore.data.files.record_files import record_files
 from rpexplore.errors import DataError
 
 
