@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
+_CV_LIMIT = Ratio(CV_LIMIT)
+
 
 def combine(
     releases: options.Releases,
@@ -227,7 +229,7 @@ def postprocess(
 def workbook(
     release: options.AnyResults,
     out: options.WorkbookOut,
-    cv_limit: options.WorkbookCvLimit = Ratio(CV_LIMIT),  # noqa: B008 - a number
+    cv_limit: options.WorkbookCvLimit = _CV_LIMIT,
     leave_empty: options.LeaveEmpty = False,
     force: options.Force = False,
     as_json: options.AsJson = False,
