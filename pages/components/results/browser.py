@@ -145,8 +145,8 @@ def _means(results: ShownTables, attributes: tuple[str, ...]) -> None:
         return
     st.subheader("Means")
     st.markdown(
-        "The sum over the number of records, with Fieller's 95 % interval. Empty where the "
-        "interval of the number holds 0."
+        "The sum over the number of records with an amount, weighted as the sum is, with Fieller's "
+        "95 % interval. Empty where the interval of that number holds 0."
     )
     st.dataframe(means.rename(columns={"value": "mean"}), hide_index=True)
 
