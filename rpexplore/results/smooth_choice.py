@@ -2,7 +2,8 @@
 
 Weights by pairs (docs/mathematics.md §6.10) trust that pairs of attributes tell nearly all; weights
 by cell trust nothing. Mixtures of both are simulated in two made-up populations, and the one is
-taken whose largest loss is the least (minimax). An adaptive plan is simulated beside them.
+taken whose largest loss is the least (minimax). Where that is weights by pairs alone, a tenth by
+cell is mixed in. An adaptive plan is simulated beside them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,9 +50,13 @@ from rpexplore.workload.workload import Workload
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
 """Of weights by pairs in a mixture, by the losses that each alone has; the rest by cell."""
 
+NEARLY_BY_PAIRS = 0.9
+"""The share in place of 1, by which so little of larger tables is measured that nothing shows what
+pairs hide."""
+
 _MOST_ATTRIBUTES = 8  # that are simulated, for time
 _MOST_CELLS = 1_000_000  # of their tables
-_CLEARLY_BETTER = 1.03  # a gain by which weights by pairs alone are taken
+_CLEARLY_BETTER = 1.03  # a gain of weights by pairs alone by which nearly these are taken
 _LEAST_ERROR = 1e-9  # that is divided by
 _MOST_SIMULATIONS = 2  # of an adaptive plan, for time
 # Three standard deviations of log(largest loss) of one of them (docs/mathematics.md §6.10).
@@ -66,7 +71,8 @@ class SmoothChoice:
     share     of weights by pairs in them
     frame     one row a mixture: share, and of each of `POPULATIONS` the mean error of the largest
               tables, added up over cells without signs, over the number of records, evened out
-              between mixtures; None where nothing was simulated
+              between mixtures; last the chosen one, if it is none of `SHARES`; None where nothing
+              was simulated
     adaptive  by population the same error of an adaptive plan of the same budget, mean of one or
               two simulations; None where none was simulated
     """
@@ -110,6 +116,8 @@ class SmoothChoice:
             f"(best weights {describe_share(float(self.frame[population].to_numpy().min()))})"
             for population in POPULATIONS
         ]
+        if self.share == NEARLY_BY_PAIRS:
+            mixture += ", as by pairs alone, which loses least, nothing would show what pairs hide"
         return (
             f"Weights for model-based estimates: {mixture}. Simulated on made-up records, a table "
             f"with the most attributes is off by {' and '.join(parts)}.{self._describe_adaptive()}"
@@ -138,10 +146,11 @@ def choose_smooth_weights(
     Each candidate is planned; of at most eight of the attributes its tables are measured with the
     same noise but for its size, and smoothed, on made-up records in which attributes depend little
     on each other, and on others in which they depend much and some are sums of two. Its loss in a
-    population is its error over the best candidate's. Weights by pairs alone are taken only if
-    their largest loss is clearly the least. The same arguments always give the same weights; the
-    adaptive plan, whose selections are random, is simulated beside them, and once more where chance
-    could decide which is better. No record is read and nothing is spent.
+    population is its error over the best candidate's. If the largest loss of weights by pairs alone
+    is clearly the least, these are taken with a tenth by cell, simulated as well. The same
+    arguments always give the same weights; the adaptive plan, whose selections are random, is
+    simulated beside them, and once more where chance could decide which is better. No record is
+    read and nothing is spent.
 
     Args:
         workload: The tables; those of one and two attributes within them are added.
@@ -159,29 +168,26 @@ def choose_smooth_weights(
     if simulated is None or not 1 <= expected.total <= MOST_RECORDS:
         mixed = mixed_smooth_weights(by_pairs, workload, budget, (NOT_SIMULATED,))
         return SmoothChoice(mixed[NOT_SIMULATED], NOT_SIMULATED, None)
-    rows: dict[float, dict[str, float]] = {share: {"share": share} for share in SHARES}
-    candidates = mixed_smooth_weights(by_pairs, workload, budget, SHARES)
-    plans = {
-        share: plan_tables(
-            replace(workload, weights=weights.weights(workload)),
-            loss=SumOfVariances(),
-            budget=budget,
-        )
-        for share, weights in candidates.items()
-    }
-    adaptive = _adaptive(simulated, plans[1.0], budget, expected)
+    candidates = mixed_smooth_weights(by_pairs, workload, budget, (*SHARES, NEARLY_BY_PAIRS))
+
+    def planned(share: float) -> TablePlan:
+        weighted = replace(workload, weights=candidates[share].weights(workload))
+        return plan_tables(weighted, loss=SumOfVariances(), budget=budget)
+
+    plans = [planned(share) for share in SHARES]
+    adaptive = _adaptive(simulated, plans[0], budget, expected)
     n_of_adaptive = 0 if adaptive is None else _MOST_SIMULATIONS
     n_steps = len(POPULATIONS) * (len(SHARES) + n_of_adaptive)
     made: dict[str, Counts] = {}
+    rows: dict[str, list[float]] = {"share": list(SHARES)}
     for number, population in enumerate(POPULATIONS):
         codes, n_records = population_records(population, simulated, expected)
         made[population] = counts = _counts(simulated, codes, n_records)
-        for position, (share, plan) in enumerate(plans.items()):
-            done = (number * len(SHARES) + position) / n_steps
-            on_progress("Simulating weights", done)
-            smooth = _smooth(simulated, plan, counts)
-            rows[share][population] = _error(simulated, smooth, counts)
-    frame = pd.DataFrame(rows.values())
+        rows[population] = []
+        for position, plan in enumerate(plans):
+            on_progress("Simulating weights", (number * len(SHARES) + position) / n_steps)
+            rows[population].append(_error(simulated, _smooth(simulated, plan, counts), counts))
+    frame = pd.DataFrame(rows)
     # An error may be 0, where next to nothing is noise.
     errors = np.maximum(frame[list(POPULATIONS)].to_numpy(), _LEAST_ERROR)
     errors[1:] = _evened_out(errors[1:])
@@ -190,9 +196,10 @@ def choose_smooth_weights(
     least = at_worst[1:].min()
     # Of mixtures about as good that with most by pairs: smaller differences are chance.
     share = SHARES[1 + int(np.argmax(at_worst[1:] <= ABOUT_AS_GOOD * least))]
-    # By pairs alone next to nothing of larger tables is measured, and nothing shows what they hide.
     if _CLEARLY_BETTER * at_worst[0] < least:
-        share = SHARES[0]
+        share, plan = NEARLY_BY_PAIRS, planned(NEARLY_BY_PAIRS)
+        of_share = [_error(simulated, _smooth(simulated, plan, of), of) for of in made.values()]
+        frame.loc[len(frame)] = [share, *np.maximum(of_share, _LEAST_ERROR)]
     of_adaptive = None
     if adaptive is not None:
         of_rest = part_of_progress(on_progress, len(POPULATIONS) * len(SHARES) / n_steps, 1.0)

@@ -16,6 +16,7 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.results import smooth_choice
 from rpexplore.results.rehearsal import POPULATIONS, rehearse_adaptive
 from rpexplore.results.smooth_choice import (
+    NEARLY_BY_PAIRS,
     SHARES,
     SmoothChoice,
     choose_smooth_weights,
@@ -121,14 +122,30 @@ def test_a_population_without_any_error_does_not_decide(monkeypatch):
     assert choice.share == SHARES[-1]
 
 
-@pytest.mark.parametrize(("half", "chosen"), [(0.102, 0.5), (0.104, 1.0)])
-def test_weights_by_pairs_alone_are_taken_if_they_are_clearly_better(half, chosen, monkeypatch):
-    errors = iter([0.1, *[half] * (len(SHARES) - 1)] * 2)
+@pytest.mark.parametrize(("half", "chosen"), [(0.102, 0.5), (0.104, NEARLY_BY_PAIRS)])
+def test_a_tenth_by_cell_is_mixed_into_weights_by_pairs_that_are_clearly_better(
+    half, chosen, monkeypatch
+):
+    """By pairs alone next to nothing of a table of three is measured, and nothing shows errors."""
+    errors = iter([*[0.1, *[half] * (len(SHARES) - 1)] * 2, 0.11, 0.13])
     monkeypatch.setattr(smooth_choice, "_adaptive", lambda *_: None)
     monkeypatch.setattr(smooth_choice, "_smooth", lambda *_: None)
     monkeypatch.setattr(smooth_choice, "_error", lambda *_: next(errors))
-    choice = choose_smooth_weights(rp.Workload.all_up_to(DOMAIN, 3), BUDGET, EXPECTED)
+    workload = rp.Workload.all_up_to(DOMAIN, 3)
+    choice = choose_smooth_weights(workload, BUDGET, EXPECTED)
     assert choice.share == chosen
+    assert choice.frame is not None
+    if chosen == 0.5:
+        assert list(errors) == [0.11, 0.13]
+        return
+    # The tenth is one of the losses that each of both weights has alone.
+    half_of_each = smooth_choice.mixed_smooth_weights(
+        SmoothWeights(choice.weights.rho, 5_000), workload, BUDGET, (0.5,)
+    )
+    assert choice.weights.by_cell == pytest.approx(half_of_each[0.5].by_cell / 9, rel=0.01)
+    assert choice.frame.iloc[-1].tolist() == [NEARLY_BY_PAIRS, 0.11, 0.13]
+    assert "90 % by pairs and the rest by cell, as by pairs alone" in choice.describe()
+    assert "off by 11 % where pairs tell all (best weights 10 %)" in choice.describe()
 
 
 def test_an_error_that_is_small_by_chance_does_not_decide(monkeypatch):
