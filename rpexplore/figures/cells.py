@@ -114,7 +114,7 @@ def _kind(cells: ReleasedCells) -> str:
         return "estimated (adaptive, biased)"
     if cells.is_smooth:
         return "smooth (biased)"
-    return "processed (biased)" if cells.is_biased else "noisy count"
+    return "processed (biased)" if cells.is_biased else "noisy figure"
 
 
 def is_crossed(cells: ReleasedCells) -> bool:

@@ -52,8 +52,8 @@ def test_sums_and_means_of_a_release_are_shown(app, tmp_path):
     for _ in session.views_of_results(done.folder, ["income", "sex"]):
         assert "Amounts below 0 EUR count as 0" in plain(session.texts("caption"))
         shown = [frame.value for frame in session.dataframe]
-        means = next(frame for frame in shown if "mean" in frame)
-        assert means["mean"].tolist() == done.means("income", "sex")["value"].tolist()
+        of_sex = done.means("income", "sex")["value"].tolist()
+        assert any(frame["value"].tolist() == of_sex for frame in shown if "value" in frame)
     assert session.text_input(key="question").placeholder == "income=mean sex=F"
     session.text_input(key="question").set_value("income=mean sex=M").run()
     mean = done.answer(where={"income": "mean", "sex": "M"})

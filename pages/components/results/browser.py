@@ -30,6 +30,7 @@ from rpexplore.releases.adaptive_release import BOUND_MEANING
 from rpexplore.releases.items import Answer
 from rpexplore.releases.query_release import OwnCounts
 from rpexplore.results.formats.crosstab import SINGLE_VALUES, levels_of
+from rpexplore.results.formats.listed_columns import columns_of
 from rpexplore.results.measurement_source import sources_of, spent
 from rpexplore.results.publication import (
     CV_MEANING,
@@ -148,7 +149,8 @@ def _means(results: ShownTables, attributes: tuple[str, ...]) -> None:
         "The sum over the number of records with an amount, weighted as the sum is, with Fieller's "
         "95 % interval. Empty where the interval of that number holds 0."
     )
-    st.dataframe(means.rename(columns={"value": "mean"}), hide_index=True)
+    columns = columns_of(means) | {"value": Column("mean", "estimate")}
+    numbers(means, columns, "means.csv", "Means with their 95 % intervals")
 
 
 def _say_what_is_publishable(
@@ -275,12 +277,14 @@ def browse_answers(counts: OwnCounts) -> None:
         st.markdown(f":material/verified: **Proven optimal for this objective.** {proven}")
     alt = "Every own count with its noise and its accuracy"
     table = with_targets_as_typed(Publication().table(answers), current().query_list)
+    columns = dict(ANSWER_COLUMNS)
     if clamping := counts.clamping_of([OWN_COUNT]):
         queries = counts.queries
         units = [queries.unit(query) or current().record_noun for query in range(len(queries))]
         table["unit"] = units
         st.caption(escaped(clamping))
-    columns = {name: ANSWER_COLUMNS[name] for name in ANSWER_COLUMNS if name in table}
+        columns["answer"] = Column("noisy count or sum", "estimate")
+    columns = {name: column for name, column in columns.items() if name in table}
     numbers(table, columns, "noisy-counts.csv", alt)
     with st.expander("What this release guarantees, in full"):
         st.markdown(escaped(counts.guarantee if counts.made_of else counts.plan.guarantee))

@@ -193,8 +193,11 @@ def question_box(
     st.subheader("Ask a question")
     questions = kept(Questions, tables)
     domain = tables.domain
+    asked = f"How many {escaped(record_noun)} have …"
+    if domain.amounts:
+        asked += ", or what is their sum or mean?"
     text = st.text_input(
-        f"How many {escaped(record_noun)} have …",
+        asked,
         key="question",
         placeholder=example_of_question(domain, tables.table_names),
         help="Values of any attributes of the tables, as in a condition: a value, a range, several "

@@ -70,7 +70,8 @@ def list_view(
             "not rounded, and may be negative."
         )
     frame = publication.table(released)
-    listing(frame, columns_of(frame), alt_of(results))
+    figure = "figure" if results.clamping_of(attributes) else "count"
+    listing(frame, columns_of(frame, figure), alt_of(results))
     table_downloads(frame, publication.file_of(named(results, attributes)))
 
 
@@ -302,7 +303,7 @@ def _chart(
     """A chart of cells, and its numbers as a table and as CSV."""
     frame = publication.table(cells.frame)
     file = publication.file_of(named(results, tuple(axis.name for axis in cells.axes)))
-    columns = columns_of(frame)
+    columns = columns_of(frame, "figure")  # chosen values may make it one of sums
     chart_with_numbers(Chart(figure, subject, sentence, frame, columns, file, remark))
 
 

@@ -6,8 +6,11 @@ from rpexplore.domain.result_schema import NOTE, Role, Schema
 from rpexplore.figures.chart import COLUMNS, Column
 
 
-def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
-    """How each column of a table is shown, by its role: labels, counts, intervals."""
+def columns_of(frame: pd.DataFrame, figure: str = "count") -> dict[str, Column]:
+    """How each column of a table is shown, by its role: labels, figures, intervals.
+
+    figure: what a cell holds, such as a count
+    """
     schema = Schema.of(frame)
     kind = "noisy"
     if schema.is_processed:
@@ -18,8 +21,8 @@ def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
     unbiased = "unbiased " if schema.has_unbiased else ""
     holds = "" if schema.has_unbiased or not schema.is_smooth else " (if the model holds)"
     heads: dict[Role, Column] = {
-        "value": Column(f"{kind} count{biased}", "estimate"),
-        "estimate": Column("noisy count (unbiased)", "estimate"),
+        "value": Column(f"{kind} {figure}{biased}", "estimate"),
+        "estimate": Column(f"noisy {figure} (unbiased)", "estimate"),
         "error": COLUMNS["standard_error"],
         "model_error": Column("model-based error", term="Model-based error"),
         "margin": COLUMNS["margin_95"],
@@ -30,7 +33,7 @@ def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
         "quality": Column("quality", "text"),
         "publishable": Column("publishable", "text"),
         "flag": Column("target met", "text"),
-        "note": Column(f"what the {'processed' if unbiased else kind} count is", "text"),
+        "note": Column(f"what the {'processed' if unbiased else kind} {figure} is", "text"),
     }
     columns = {
         column.name: heads.get(column.role, Column(column.name, "name"))
