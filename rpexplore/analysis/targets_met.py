@@ -206,10 +206,10 @@ class TargetCounts:
 
 def target_counts(part: Any) -> TargetCounts:
     """How many targets a part of a plan meets."""
+    if not part.has_targets:  # as in most plans, whose pages ask with every step of the budget
+        return TargetCounts(0, 0, 0, 0)
     columns = part.accuracy_columns()
     given = ~np.isnan(columns["target"])
-    if not np.any(given):  # as in most plans, whose pages ask with every step of the budget
-        return TargetCounts(0, 0, 0, 0)
     met, required = (
         np.equal(np.asarray(columns[name], dtype=object), True) for name in ("met", "required")
     )

@@ -278,6 +278,11 @@ class PartPlan(ABC):
         """
         return None
 
+    @property
+    def has_targets(self) -> bool:
+        """Whether some item has a target."""
+        return True
+
     @abstractmethod
     def accuracy_columns(self) -> dict[str, Any]:
         """How accurate each of its items will be; see `item_columns`."""
@@ -487,6 +492,10 @@ class WorkloadPlan(PartPlan):
     @property
     def n_items(self) -> int:
         return len(self.workload)
+
+    @property
+    def has_targets(self) -> bool:
+        return not np.all(np.isnan(self.workload.targets))
 
     @property
     def full_contents(self) -> str:

@@ -225,6 +225,10 @@ class AreaPlan(AreaDesign, CertifiedPlan):
         """
         return accuracy_of_sums(self, lists, tables)
 
+    @property
+    def has_targets(self) -> bool:
+        return any(not np.all(np.isnan(asked.targets)) for asked in self.workload.workloads)
+
     def accuracy_columns(self) -> dict[str, Any]:
         """How accurate every table is, one entry a table and level from the top.
 
