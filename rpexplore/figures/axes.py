@@ -95,15 +95,22 @@ def drawn(value: float) -> float:
 UNFADED = {"unselected": {"marker": {"opacity": 1}}, "selected": {"marker": {"size": 13}}}
 
 
-def point(x: float, y: float, mark: dict, hover: str = "") -> go.Scatter:
-    """A single point; mark: of `Style.mark`."""
+def point(x: float, y: float, mark: dict) -> go.Scatter:
+    """A single point that says nothing when it is pointed at; mark: of `Style.mark`."""
+    return points([x], [y], mark)
+
+
+def points(
+    x: Sequence[float], y: Sequence[float], mark: dict, hovers: Sequence[str] = ()
+) -> go.Scatter:
+    """Points that look alike; mark: of `Style.mark`; hovers: what each says, if any does."""
     return go.Scatter(
-        x=[x],
-        y=[y],
+        x=x,
+        y=y,
         mode="markers",
         marker=mark,
-        hovertext=hover,
-        hoverinfo="text" if hover else "skip",
+        hovertext=hovers or None,
+        hoverinfo="text" if hovers else "skip",
         unselected=UNFADED["unselected"],
     )
 

@@ -228,40 +228,56 @@ def before_and_after(
     frame: columns name, concerned (bool: drawn in another style), before, after (NaN where there is
     none), and note, what stands at the right; one row each, from the top.
     """
-    rows, figure = frame.to_dict("records"), go.Figure()
+    # Few traces, and shapes and texts in one step: Plotly checks all anew with each that is added.
+    rows, marks = frame.to_dict("records"), []
+    hovers = [axes.plotly_text(row["name"]) for row in rows]
     for y, row in enumerate(rows):
-        look = axes.style(int(row["concerned"]))
+        ends = [(field, row[field]) for field in ("before", "after") if not math.isnan(row[field])]
+        hovers[y] += f"<br>{', '.join(f'{field} {rounded(end, 3)}' for field, end in ends)}"
+        hovers[y] += f"<br>{axes.plotly_text(row['note'])}"
+    for concerned in (False, True):
         for field in ("before", "after"):
-            if math.isnan(row[field]):
-                continue
-            mark = look.mark(11, is_open=field == "before")
-            parts = [
-                f"{field} {rounded(row[field], 3)}"
-                for field in ("before", "after")
-                if not math.isnan(row[field])
+            of_trace = [
+                y
+                for y, row in enumerate(rows)
+                if bool(row["concerned"]) == concerned and not math.isnan(row[field])
             ]
-            name, note = axes.plotly_text(row["name"]), axes.plotly_text(row["note"])
-            figure.add_trace(
-                axes.point(row[field], y, mark, f"{name}<br>{', '.join(parts)}<br>{note}")
-            )
-        if not (math.isnan(row["before"]) or math.isnan(row["after"])):
-            figure.add_shape(
-                type="line",
-                x0=row["before"],
-                x1=row["after"],
-                y0=y,
-                y1=y,
-                line={"color": look.colour, "width": 3},
-                layer="below",
-            )
-        figure.add_annotation(
-            xref="paper",
-            x=1.01,
-            y=y,
-            text=axes.plotly_text(row["note"]),
-            showarrow=False,
-            xanchor="left",
-        )
+            if of_trace:
+                marks.append(
+                    axes.points(
+                        [rows[y][field] for y in of_trace],
+                        of_trace,
+                        axes.style(int(concerned)).mark(11, is_open=field == "before"),
+                        [hovers[y] for y in of_trace],
+                    )
+                )
+    figure = go.Figure(marks)
+    figure.update_layout(
+        shapes=[
+            {
+                "type": "line",
+                "x0": row["before"],
+                "x1": row["after"],
+                "y0": y,
+                "y1": y,
+                "line": {"color": axes.style(int(row["concerned"])).colour, "width": 3},
+                "layer": "below",
+            }
+            for y, row in enumerate(rows)
+            if not (math.isnan(row["before"]) or math.isnan(row["after"]))
+        ],
+        annotations=[
+            {
+                "xref": "paper",
+                "x": 1.01,
+                "y": y,
+                "text": axes.plotly_text(row["note"]),
+                "showarrow": False,
+                "xanchor": "left",
+            }
+            for y, row in enumerate(rows)
+        ],
+    )
     values = [v for v in (*frame["before"], *frame["after"]) if not math.isnan(v)]
     margin = max((max(values) / min(values)) ** 0.1, _LEAST_MARGIN)
     axis = axes.error_axis(min(values) / margin, max(values) * margin, record_noun, measure)

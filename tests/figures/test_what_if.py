@@ -19,7 +19,11 @@ FRAME = pd.DataFrame(
 
 def test_marks_and_lines_hold_the_frame():
     figure = before_and_after(FRAME, "people")
-    marks = {(trace.y[0], trace.marker.symbol): trace.x[0] for trace in figure.data}
+    marks = {
+        (y, trace.marker.symbol): x
+        for trace in figure.data
+        for x, y in zip(trace.x, trace.y, strict=True)
+    }
     assert marks == {
         (0, "circle-open"): 10,
         (0, "circle"): 8,
@@ -56,6 +60,6 @@ def test_user_text_is_not_read_as_markup_and_long_names_are_cut():
     figure = before_and_after(frame, "<i>people</i>")
     assert figure.layout.yaxis.ticktext[1] == "&lt;b&gt;a&lt;/b&gt;"
     assert len(figure.layout.yaxis.ticktext[0]) == 30
-    assert all("<b>" not in trace.hovertext for trace in figure.data)
-    assert figure.data[0].hovertext.startswith("x" * 100)
+    assert all("<b>" not in hover for trace in figure.data for hover in trace.hovertext)
+    assert figure.data[0].hovertext[0] == f"{'x' * 100}<br>before 10, after 8<br>−20 %"
     assert "<i>" not in figure.layout.xaxis.title.text
