@@ -27,7 +27,7 @@ from rpexplore.planning.solvers.neighbours import (
     minimise_replacing,
 )
 from rpexplore.planning.solvers.solution import TOLERANCE, Solution, dual_bound, rounding_allowance
-from rpexplore.planning.solving import phases, weights_within
+from rpexplore.planning.solving import phases, weights_beside, weights_within
 from rpexplore.planning.table_plan import noise_of_residuals
 from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget
 from rpexplore.privacy.discrete_noise import DiscreteNoise
@@ -194,22 +194,30 @@ def minimum_budget(
             f"{_LEAST_TARGET:g} to {_MOST_TARGET:g} to find the budget for it, got "
             f"{workload.targets[table]:g}; give one that can be met."
         )
-    caps = np.where(capped, targets**2, np.inf)
-    if closure is None:
+    closures = [] if closure is None else [closure]
+    if not closures:
         searching, on_progress = phases(workload, on_progress)
-        closure = with_best_strategies(
-            workload,
-            Closure.of(workload),
-            weights_within(caps),
-            largest=True,
-            uniform_reference=uniform_reference,
-            on_progress=searching,
-        )
+        caps, plain = np.where(capped, targets**2, np.inf), Closure.of(workload)
+        searches = {True: weights_within(caps)}
+        if plain.trees:  # of which more is tried for a sum, so that plans may meet targets by it
+            searches[False] = weights_beside(caps, workload.weights)
+        closures = [
+            with_best_strategies(
+                workload,
+                plain,
+                weights,
+                largest=largest,
+                uniform_reference=uniform_reference,
+                on_progress=searching,
+            )
+            for largest, weights in searches.items()
+        ]
+    first = closures[0]
     if neighbours is None:
-        neighbours = REPLACE if closure.replaces else ADD_REMOVE
-    if period is None and closure.panel is not None:
+        neighbours = REPLACE if first.replaces else ADD_REMOVE
+    if period is None and first.panel is not None:
         period, max_records_per_person = (
-            workload.domain.names[closure.panel.period], closure.panel.most
+            workload.domain.names[first.panel.period], first.panel.most
         )  # fmt: skip
     unit = Budget(
         rho=1,
@@ -219,7 +227,10 @@ def minimum_budget(
         exact=exact,
         unit_noun=unit_noun,
     )
-    return _minimum_budget(workload, capped, closure, unit, tolerance, on_progress)
+    found = (
+        _minimum_budget(workload, capped, one, unit, tolerance, on_progress) for one in closures
+    )
+    return min(found, key=lambda minimum: minimum.record_privacy_cost)
 
 
 def _minimum_budget(

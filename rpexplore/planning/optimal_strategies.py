@@ -8,10 +8,10 @@ whose variance is above the mean get more.
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ _STILL = 1e-6  # a sweep that is expected to lower the sum by less (relative) is
 _MOST_SWEEPS = 20
 _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the sizes of groups, by which they get shares
 _MOST_TURNED = 5000  # residuals of a plan in which powers are looked for attribute by attribute
-_Powers = tuple[tuple[float, float], ...]  # of each tree, for z and Λ
+_Powers = tuple[tuple[tuple[float, float], ...], ...]  # of each level of each tree, for z and Λ
 _NEARLY = 1e-3  # relative, of a largest variance by which powers are compared
 _OF_SUMS = 1e-4  # and of sums of variances
 _MOST_SHARED = 200  # groups of a block that get shares of their own: larger ones get even shares
@@ -175,12 +175,12 @@ def _with_best_shares(
         own = {
             number: strategy
             for place, (tree, of_tree) in enumerate(zip(closure.trees, powers, strict=True))
-            for level, of_level in enumerate(tree.blocks)
+            for level, (of_level, of_powers) in enumerate(zip(tree.blocks, of_tree, strict=True))
             for block, (number, _) in enumerate(of_level)
             if (
-                strategy := strategy_of(place, level, block, of_tree, few_bits, copy)
+                strategy := strategy_of(place, level, block, of_powers, few_bits, copy)
                 if place in beside_amounts
-                else strategy_of(place, level, block, of_tree, bits, 0)
+                else strategy_of(place, level, block, of_powers, bits, 0)
             )
             is not None
         }
@@ -196,26 +196,29 @@ def _with_best_shares(
             tried[powers] = worth, made
         return tried[powers][0]
 
-    n_trees = len(closure.trees)
-    are_alike = all(
-        np.ptp(leaves[groups]) == 0
+    uneven = [
+        [
+            level
+            for level, (of_level, leaves) in enumerate(zip(tree.blocks, tree.leaves, strict=True))
+            if any(np.ptp(leaves[groups]) for _, groups in of_level)
+        ]
         for tree in closure.trees
-        for of_level, leaves in zip(tree.blocks, tree.leaves, strict=True)
-        for _, groups in of_level
-    )
-    if are_alike or options["uniform_reference"]:
+    ]
+    if not any(uneven) or options["uniform_reference"]:
         is_made = bool(closure.moments) and not (strategies or closure.strategies)
         return closure if is_made else closure.with_strategies(workload, strategies)
-    best = min((((power, 1.0),) * n_trees for power in _POWERS), key=value)
-    # Tree by tree, and both powers: for a sum, whose value is a closed form and no search.
+    evenly = [
+        tuple(((power, 1.0),) * len(tree.blocks) for tree in closure.trees) for power in _POWERS
+    ]
+    best = min(evenly, key=value)
+    # Tree by tree, then level by level, and both powers: for a sum, whose value is a closed form
+    # and no search.
     of_sum = not options["largest"] and len(closure) <= _MOST_TURNED
-    for step, tree, place in product((0.25, 0.125) if of_sum else (), range(n_trees), range(2)):
-        moved = []
-        for sign in (-step, step):
-            powers = [list(of_tree) for of_tree in best]
-            powers[tree][place] += sign
-            moved.append(tuple((z, cost) for z, cost in powers))
-        best = min((best, *moved), key=value)
+    together = [(tree, levels) for tree, levels in enumerate(uneven) if levels]
+    apart = [(tree, [one]) for tree, levels in together if len(levels) > 1 for one in levels]
+    turns = product((0.25, 0.125), together), product((0.5, 0.25, 0.125), apart)
+    for (step, (tree, levels)), place in product(chain(*turns) if of_sum else (), range(2)):
+        best = min((best, *_moved(best, tree, levels, place, step)), key=value)
     if not beside_amounts:
         return tried[best][1]
 
@@ -233,6 +236,18 @@ def _with_best_shares(
         if few_bits < bits and close_value(made := measured_so(best, few_bits, copy)) <= most:
             return made
     return tried[best][1]
+
+
+def _moved(
+    powers: _Powers, tree: int, levels: Sequence[int], place: int, step: float
+) -> Iterator[_Powers]:
+    """The powers with one of both (place) smaller and larger by a step on some levels of a tree."""
+    for sign in (-step, step):
+        of_tree = [list(of_level) for of_level in powers[tree]]
+        for level in levels:
+            of_tree[level][place] += sign
+        changed = tuple((z, cost) for z, cost in of_tree)
+        yield (*powers[:tree], changed, *powers[tree + 1 :])
 
 
 def _beside_amounts(workload: Workload) -> set[int]:

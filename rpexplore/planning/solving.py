@@ -279,10 +279,7 @@ def _with_strategies_for_loss(problem: Problem, on_progress: Progress) -> Closur
     largest = loss.looks_at_least_accurate_cells
     caps = loss.caps(problem.workload)
     if caps is not None and not loss.has_limit:
-        # What a cap is worth is not known yet: as much as all other tables together, at first.
-        inverse = 1 / caps
-        largest = False
-        weights = weights / np.sum(weights) + inverse / np.sum(inverse)
+        largest, weights = False, weights_beside(caps, weights)
     closure = problem.with_strategies(weights, on_progress, largest=largest)
     if isinstance(loss, SumOfVariances) and not problem.uniform_reference:
         return with_residual_strategies(problem.workload, closure, weights)
@@ -297,6 +294,14 @@ def weights_within(caps: np.ndarray) -> np.ndarray:
     # Tables without a cap count a little, so that all attributes are measured.
     finite = np.isfinite(caps)
     return np.where(finite, 1 / caps, np.min(1 / caps[finite]) * 1e-3)
+
+
+def weights_beside(caps: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weights for strategies that suit caps beside a weighted sum, float64[n_tables].
+
+    caps: as in `weights_within`. What one is worth is not known yet: together as much as the sum.
+    """
+    return weights / np.sum(weights) + (1 / caps) / np.sum(1 / caps)
 
 
 def _improved(problem: Problem, solution: Solution) -> tuple[Closure, Solution]:

@@ -163,7 +163,8 @@ def test_tables_are_unbiased_and_have_the_stated_variances_and_cost(make):
         for matrix, variance in zip(matrices, variances, strict=True)
     ]
     largest = float(np.max(np.sum(costs, axis=0)))
-    assert largest <= float(plan.exact_privacy_cost) <= 1
+    assert largest <= float(plan.exact_privacy_cost) * (1 + 1e-12)  # sums of floats
+    assert plan.exact_privacy_cost <= 1
     assert float(plan.exact_privacy_cost) <= largest * 1.02  # rounded up by at most 2 / 256
 
 
