@@ -20,6 +20,7 @@ from rpexplore.releases.ledger.events import (
     MOST_KEPT,
     Event,
     amount_of,
+    claim_of,
     ledger_id,
     ledger_ids,
     noted_amount,
@@ -310,7 +311,7 @@ def account_of_names(
         if event.kind == "run":
             facts = {key: content[key] for key in _IN_ENTRY}
             rho, noise = amount_of(content["record_rho"]), content.get("noise")
-            claim = None if noise is None else GaussianClaim.from_texts(noise)
+            claim = None if noise is None else claim_of(*noise)
             # Behind it in this ledger, but earlier: taken over from one that was merged into it.
             is_over = _is_before(content["started"], given_up)
             entries[event.id] = LedgerEntry(

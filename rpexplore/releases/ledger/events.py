@@ -136,7 +136,7 @@ def checked(event: Event) -> Event:
         if key in ("record_rho", "limit") and value is not None and amount_of(value) <= 0:
             raise ValueError(key)
     if "noise" in kinds:
-        claim = GaussianClaim.from_texts(event.content["noise"])
+        claim = claim_of(*event.content["noise"])
         if claim.mu_squared < 2 * amount_of(event.content["record_rho"]):
             raise ValueError("noise")
     return event
@@ -152,6 +152,12 @@ def checked_content(kind: str, text: str) -> Mapping[str, Any]:
 def amount_of(text: str) -> Fraction:
     """An amount in an event; raises `BudgetError` for a text that is none."""
     return exact_fraction(text, "the amount in the ledger")
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def claim_of(*texts: str) -> GaussianClaim:
+    """The noise in an event; raises `ValueError` for texts of no claim."""
+    return GaussianClaim.from_texts(texts)
 
 
 def noted_amount(amount: Fraction | None) -> str | None:
