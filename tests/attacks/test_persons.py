@@ -406,6 +406,14 @@ def test_floats_are_ids_where_they_are_whole_numbers(kind, ids, expected, tmp_pa
     check(written(kind, records(pa.array(ids)), tmp_path / "of", request), expected)
 
 
+@pytest.mark.parametrize("kind", ["duckdb", "postgresql", nightly("parquet"), nightly("arrow")])
+@pytest.mark.parametrize("number", [0.1, nightly(1e300), nightly(2.0**53), nightly(float("inf"))])
+def test_numbers_that_are_no_ids_do_not_hide_behind_person_0(kind, number, tmp_path, request):
+    """A number of the engine's own stands for each, and the first record is that of a person."""
+    for ids in (pa.array([0.0, number]), pa.array([0.0, number], pa.float32())):
+        check(written(kind, records(ids), tmp_path / str(ids.type), request), WHO_IS_WHO)
+
+
 def test_two_people_that_may_be_one_are_refused_and_not_taken_for_one(tmp_path):
     """Taken for one, who leaves would make room for the other: a change of two records."""
     ids = pa.array(["1.1", "1.10"])  # the first and the tenth of a household
