@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
+from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.frames import FrameSource
@@ -431,6 +432,36 @@ def test_numbers_that_are_no_ids_do_not_hide_behind_person_0(kind, number, tmp_p
     """A number of the engine's own stands for each, and the first record is that of a person."""
     for ids in (pa.array([0.0, number]), pa.array([0.0, number], pa.float32())):
         check(written(kind, records(ids), tmp_path / str(ids.type), request), WHO_IS_WHO)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "a view", "postgresql", "ADBC"])
+def test_two_ids_that_are_one_to_the_database_are_refused(kind, tmp_path, request):
+    """To us they are two, and not by their capitals alone."""
+    table = records(pa.array(["jose 7", "jos\u00e9 7"]))
+    if kind in ("duckdb", "a view"):
+        source = in_duckdb(table, tmp_path / "x.duckdb")
+        check(source, 2)
+        with duckdb.connect(tmp_path / "x.duckdb") as database:
+            database.execute("CREATE TABLE noted AS SELECT * FROM records")
+            database.execute("ALTER TABLE noted ALTER id TYPE text COLLATE noaccent")
+            database.execute("CREATE VIEW seen AS FROM noted")
+        source = DatabaseSource(source.connection, "seen" if kind == "a view" else "noted")
+    else:
+        postgres = request.getfixturevalue("postgres")
+        source = postgres.source(table, "noted")
+        postgres.run(
+            "DROP COLLATION IF EXISTS any_accent",
+            "CREATE COLLATION any_accent (provider = icu, locale = 'und-u-ks-level1', "
+            "deterministic = false)",
+            "ALTER TABLE noted ALTER id TYPE text COLLATE any_accent",
+        )
+        if kind == "ADBC":
+            pytest.importorskip("adbc_driver_postgresql")
+            connection = Connection("SERVER", f"adbc+{postgres.url}")
+            source = DatabaseSource(connection, "noted", stream=True)
+    for rule in (PersonRule("id", 1), PersonRule("id", 9)):
+        with pytest.raises(DataError, match=WHO_IS_WHO):
+            source.count(DOMAIN, [(0,)], person_rule=rule)
 
 
 def test_two_people_that_may_be_one_are_refused_and_not_taken_for_one(tmp_path):

@@ -56,9 +56,9 @@ def test_too_many_records_of_a_person_are_refused(store):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_ids_that_a_collation_takes_for_one_are_two_persons(postgres, stream):
+def test_ids_of_a_collation_that_may_take_two_for_one(postgres, stream):
     """PostgreSQL looks for no pattern in texts of such a collation."""
-    records = pa.table({"who": [*"acaB", "á", "7", "8"], "sex": [0, 0, 0, 1, 1, 1, 1]})
+    records = pa.table({"who": [*"acaBé", "7", "8"], "sex": [0, 0, 0, 1, 1, 1, 1]})
     records = records.append_column("turn", pa.array(range(7)))
     source = replace(postgres.source(records, "people"), stream=stream)
     postgres.run(
