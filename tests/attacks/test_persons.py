@@ -464,6 +464,21 @@ def test_two_ids_that_are_one_to_the_database_are_refused(kind, tmp_path, reques
             source.count(DOMAIN, [(0,)], person_rule=rule)
 
 
+def test_days_before_the_first_year_and_bits_of_postgresql(postgres):
+    """It writes both years as 0044, and bits with a length of their type are bits as well."""
+    postgres.run(
+        "DROP TABLE IF EXISTS days, bits, varying",
+        "CREATE TABLE days AS SELECT * FROM (VALUES (date '0044-03-15 BC', 'f', 1), "
+        "(date '0044-03-15', 'm', 2)) AS given (id, sex, day)",
+        "CREATE TABLE bits AS SELECT id::bit(3), sex, day FROM "
+        "(VALUES ('001', 'f', 1), ('011', 'm', 2)) AS given (id, sex, day)",
+        "CREATE TABLE varying AS SELECT id::varbit(3), sex, day FROM bits",
+    )
+    check(DatabaseSource(postgres.connection, "days"), 2)
+    for table in ("bits", "varying"):
+        check(DatabaseSource(postgres.connection, table), "cannot be counted")
+
+
 def test_two_people_that_may_be_one_are_refused_and_not_taken_for_one(tmp_path):
     """Taken for one, who leaves would make room for the other: a change of two records."""
     ids = pa.array(["1.1", "1.10"])  # the first and the tenth of a household
