@@ -219,6 +219,9 @@ def _remove_left(folder: Path) -> None:
     # A writer that has not locked its folder yet has nothing in it.
     if age <= _SECONDS_TO_LOCK and not any(folder.iterdir()):
         return
+    # What else there is has been put there by somebody, who may have named the folder, too.
+    if not all(one.name.startswith("part") for one in folder.iterdir()):
+        return
     with contextlib.suppress(BlockingIOError), _locked(folder) as is_locked:
         if is_locked or age > _SECONDS_TO_WRITE:
             shutil.rmtree(folder, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import blake2b
 
 import numpy as np
@@ -22,13 +23,13 @@ from rpexplore.domain.dates import BLANKS
 #
 # Other ids that are equal as numbers, such as 7 and 07 or 1001 and 1,001, may be one person or two.
 # Either guess can break the limit: two people taken for one make room for each other. So records
-# are refused where both occur, as are UUIDs in capital and in small letters or with and without
-# dashes, and so are ids that programs write in many ways (times of day) or have rounded, and those
-# that are two numbers: 1.000 may be one or a thousand, 1.230 may be 1.23 or 1230.
+# are refused where both occur, as are ids that differ by capital and small letters alone, UUIDs
+# with and without dashes, and so are ids that programs write in many ways (times of day) or have
+# rounded, and those that are two numbers: 1.000 may be one or a thousand, 1.230 is 1.23 or 1230.
 #
 # Memory, for each record: 21 bytes while all persons are known by whole numbers, 29 otherwise; 8
-# more where ids have zeros in front; with an order 8 more, and another 16 (and its texts) where the
-# order is not by numbers.
+# more where some ids have zeros in front or capital letters, and others not; with an order 8 more,
+# and another 16 (and its texts) where the order is not by numbers.
 
 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
@@ -69,9 +70,8 @@ PLAIN_ID = (
 """Texts that are canonical, and no others' number: most are, and this is told fast."""
 DIGITS_ID = "^[0-9]+$"
 """Canonical ids that are numbers without the zeros in front, if any: this is told fastest."""
-UUID_ID = "^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$|^[0-9A-Fa-f]{32}$"
-"""Canonical ids that are equal in any letters, and without dashes: UUIDs, also of other digests."""
-UUID_LENGTH, UNDASHED_LENGTH = 36, 32
+UNDASHED_UUID, UNDASHED_LENGTH = "^[0-9A-Fa-f]{32}$", 32
+"""Canonical ids that are equal with dashes, if not digits alone: UUIDs, also of other digests."""
 AROUND_UUID = (
     f"^[{_AROUND}]*(?:[Uu][Rr][Nn]:[Uu][Uu][Ii][Dd]:)?"
     "[0-9A-Fa-f]{8}(?:-(?:[0-9A-Fa-f]{4}-){3}|[0-9A-Fa-f]{12})[0-9A-Fa-f]{12}"
@@ -83,14 +83,16 @@ DASHES_OF_UUID = ("^(.{8})(.{4})(.{4})(.{4})(.{12})$", r"\1-\2-\3-\4-\5")
 """Puts dashes into a UUID that has none."""
 WHOLE_DECIMAL = (r"^(-?[0-9]+)\.0+$", r"\1")
 """The text of a whole number of a decimal type, with all decimals of the type, and its digits."""
+LEFT_OUT = (f"[{UNSEEN}]", "")
+"""A pattern and what takes its place before a text is put in NFC: it may part a letter and its
+accent."""
 CANONICAL = (
-    (f"[{UNSEEN}]", ""),
     (f"^[{BLANKS}]+|[{BLANKS}]+$", ""),
     # A whole number as some programs write it: 3.0. But 3.000 may be three or three thousand.
     (r"^(-?[0-9]+)\.(?:0|00|0000+)$", r"\1"),
     (r"^(-?(?:0[0-9]*|[0-9]{4,}))\.000$", r"\1"),
 )
-"""Patterns and what takes their place, one after the other, in a text in NFC."""
+"""The same, one after the other, in a text in NFC."""
 # The digits of all scripts, by what they are worth.
 _DIGITS = [""] * 10
 for _sign in map(chr, range(0x80, 0x20000)):
@@ -163,8 +165,28 @@ by what the point is, or in letters that stand for others."""
 EXACT_BELOW = {16: 2.0**11, 32: 2.0**24, 64: 2.0**53}
 """By the bits of a float: whole ones below stand for no neighbour that was rounded."""
 
+_CAPITALS = 1  # the `writing` of ids in capitals, without a small letter
 _PIECE = 1 << 20  # records that are compared at a time
 _LARGEST = 10**18  # of the whole numbers that are keys themselves; texts of them are read exactly
+
+
+@cache
+def letters(last: str = "\U0001ffff") -> tuple[str, str]:
+    """Letters that are written in capitals or in another form, and the small letter of each.
+
+    last: of those that are looked at. By Unicode, whatever the locale, and letter by letter: ß,
+    whose capitals are two, stays. I, İ, i and ı are one, as programs take any two for one.
+    """
+    small = {"İ": "i"}
+    for letter in map(chr, range(0x41, ord(last) + 1)):
+        capital = letter.upper() if len(letter.upper()) == 1 else letter
+        if len(capital.lower()) == 1 and capital.lower() != letter:
+            small[letter] = capital.lower()
+    return "".join(small), "".join(small.values())
+
+
+DOTTED_I = ("i\u0307", "i")
+"""What some programs make of İ in small letters, and what takes its place behind `letters`."""
 
 
 def kept_records(
@@ -244,7 +266,9 @@ class _Persons:
         declared: Declared | None,
     ) -> "_Persons":
         """Raises `DataError` for a record of nobody, and ids that leave it open who is who."""
-        parts: list[PersonKeys] = []
+        lows: list[np.ndarray] = []
+        highs: list[np.ndarray | int] = []
+        writings: list[np.ndarray | int] = []
         order = _Order()
         for batch, share in batches:
             column = batch.column(rule.column)
@@ -258,16 +282,19 @@ class _Persons:
             for state in (OF_NOBODY, UNCLEAR):
                 if np.any(part.state == state):
                     raise rule.error(state)
-            parts.append(part)
+            lows.append(part.low)
+            highs.append(_short(part.high))
+            writings.append(_short(part.writing))
             if rule.order is not None:
                 order.add(batch.column(rule.order))
             on_progress(COUNTING, share)
-        sizes = [len(part.state) for part in parts]
-        keys = [_concatenate([part.low for part in parts])]
-        if (high := _filled([part.high for part in parts], sizes)) is not None:
+        sizes = list(map(len, lows))
+        keys = [_concatenate(lows)]
+        if (high := _filled(highs, sizes)) is not None:
             keys.insert(0, high)
-        writing = _filled([part.writing for part in parts], sizes)
-        parts.clear()
+        writing = _filled(writings, sizes)
+        for parts in (lows, highs, writings):
+            parts.clear()
         # The last key first, ties as they come.
         persons = cls(keys, np.lexsort([*order.keys(), *keys]))
         if writing is not None:
@@ -340,20 +367,16 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
     if pa.types.is_decimal(kind):
         texts = _replaced(texts, [WHOLE_DECIMAL])
     is_odd = pc.invert(pc.match_substring_regex(texts, PLAIN_ID))
-    lengths = pc.binary_length(texts)
-    may_be_uuid = pc.is_in(lengths, pa.array([UUID_LENGTH, UNDASHED_LENGTH], lengths.type))
-    if pc.any(may_be_uuid).as_py():
-        is_uuid = pc.match_substring_regex(texts, UUID_ID)
-        has_capitals = pc.match_substring_regex(texts, "[A-F]")
-        is_undashed = pc.and_(
-            pc.equal(lengths, UNDASHED_LENGTH), pc.match_substring_regex(texts, "[a-f]")
-        )
-        is_odd = pc.or_(is_odd, pc.and_(is_uuid, pc.or_(has_capitals, is_undashed)))
+    if pc.any(pc.equal(pc.binary_length(texts), UNDASHED_LENGTH)).as_py():
+        is_undashed = pc.match_substring_regex(texts, UNDASHED_UUID)
+        has_letters = pc.match_substring_regex(texts, "[A-Fa-f]")
+        is_odd = pc.or_(is_odd, pc.and_(is_undashed, has_letters))
     odd, places = texts.filter(is_odd), np.flatnonzero(is_odd.to_numpy(zero_copy_only=False))
     writing = None
     if len(odd):
         odd = pc.replace_substring(odd, "\0", "")  # which no pattern of an engine can hold
-        canonical = _replaced(pc.utf8_normalize(odd, form="NFC"), CANONICAL)
+        in_nfc = pc.utf8_normalize(_replaced(odd, [LEFT_OUT]), form="NFC")
+        canonical = _replaced(in_nfc, CANONICAL)
         for odd_state, pattern in ((UNCLEAR, UNCLEAR_ID), (OF_NOBODY, NOBODY_ID)):
             matches = pc.match_substring_regex(canonical, pattern).to_numpy(zero_copy_only=False)
             state[places[matches]] = odd_state
@@ -364,13 +387,20 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
         )
         uuids = _replaced(pc.ascii_lower(canonical), [(NOT_OF_UUID, ""), DASHES_OF_UUID])
         equal = pc.if_else(is_uuid, uuids, equal)
-        texts = pc.replace_with_mask(texts, is_odd, equal)
-        differs = pc.not_equal(canonical, equal)
+        differs = pc.not_equal(_in_small_letters(canonical), _in_small_letters(equal))
+        texts = pc.replace_with_mask(texts, is_odd, pc.if_else(differs, equal, canonical))
         if pc.any(differs).as_py():
             writing = np.zeros(len(texts), dtype=np.int64)
             # The half that is never 0, as it is where an id is written as the number is.
             written = _digests(canonical.filter(differs))[:, 1]
             writing[places[differs.to_numpy(zero_copy_only=False)]] = written
+    small = _in_small_letters(texts)
+    has_capitals = pc.not_equal(small, texts)
+    if pc.any(has_capitals).as_py():
+        writing = np.zeros(len(texts), dtype=np.int64) if writing is None else writing
+        is_new = has_capitals.to_numpy(zero_copy_only=False) & (writing == 0)
+        writing[is_new] = _capitals(texts.filter(pa.array(is_new)), small.filter(pa.array(is_new)))
+        texts = small
     whole = pc.match_substring_regex(texts, r"^(?:0|-?[1-9][0-9]{0,17})$")
     numbers = pc.if_else(whole, texts, "0").cast(pa.int64()).to_numpy(zero_copy_only=False)
     others = texts.filter(pc.invert(whole))
@@ -380,6 +410,43 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
     is_other = ~whole.to_numpy(zero_copy_only=False)
     low[is_other], high[is_other] = _digests(others).T
     return PersonKeys(low, high, writing, state)
+
+
+def _capitals(texts: pa.Array, small: pa.Array) -> np.ndarray:
+    """By which letters of each text are not the small ones, int64[n]; never 0."""
+    writing = np.full(len(texts), _CAPITALS, dtype=np.int64)
+    # Most ids have no small letter beside their capitals, which says enough.
+    is_ascii = pc.string_is_ascii(texts)
+    is_mixed = pc.or_(pc.not_equal(pc.ascii_upper(texts), texts), pc.invert(is_ascii))
+    if not pc.any(is_mixed).as_py():
+        return writing
+    texts, small = texts.filter(is_mixed), small.filter(is_mixed)
+    if pc.all(is_ascii).as_py():
+        # The sum of a random number for each place with a capital: faster than a digest.
+        ends = np.frombuffer(texts.buffers()[1], np.int32)[: len(texts) + 1]
+        given, put = (np.frombuffer(one.buffers()[2], np.uint8, ends[-1]) for one in (texts, small))
+        capitals = np.flatnonzero(given != put)
+        firsts = np.searchsorted(capitals, ends[:-1])
+        begins = np.repeat(ends[:-1], np.diff(firsts, append=len(capitals)))
+        # The same numbers in every process.
+        numbers = _digests(pa.array([str(place) for place in range(np.max(np.diff(ends)))]))[:, 0]
+        marks = np.add.reduceat(numbers[capitals - begins], firsts)
+    else:  # letters may be of other bytes
+        marks = _digests(texts)[:, 1]
+    writing[is_mixed.to_numpy(zero_copy_only=False)] = marks | (_CAPITALS << 1)
+    return writing
+
+
+def _in_small_letters(texts: pa.Array) -> pa.Array:
+    """With each of the `letters` as its small one, in NFC."""
+    small = pc.ascii_lower(texts)
+    is_other = pc.invert(pc.string_is_ascii(small))
+    if not pc.any(is_other).as_py():
+        return small
+    table = str.maketrans(*letters())
+    others = [text.translate(table) for text in small.filter(is_other).to_pylist()]
+    in_nfc = pc.utf8_normalize(pa.array(others, small.type), form="NFC")
+    return pc.replace_with_mask(small, is_other, pc.replace_substring(in_nfc, *DOTTED_I))
 
 
 def _replaced(texts: pa.Array, steps: Iterable[tuple[str, str]]) -> pa.Array:
@@ -437,9 +504,21 @@ def _concatenate(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
-def _filled(parts: list[np.ndarray | None], sizes: list[int]) -> np.ndarray | None:
-    """Parts put together, with 0s for those that are None; None if all are."""
-    if all(part is None for part in parts):
+def _short(values: np.ndarray | None) -> np.ndarray | int:
+    """A number in place of an array that holds no other, as of 0s, which None stands for."""
+    if values is None or not len(values):
+        return 0
+    return int(values[0]) if np.all(values == values[0]) else values
+
+
+def _filled(parts: Sequence[np.ndarray | int], sizes: list[int]) -> np.ndarray | None:
+    """Arrays of these sizes put together, or None if all hold the same number: of `_short`."""
+    numbers = [part for part in parts if isinstance(part, int)]
+    if len(numbers) == len(parts) and len({*numbers}) <= 1:
         return None
-    filled = zip(parts, sizes, strict=True)
-    return _concatenate([np.zeros(n, np.int64) if part is None else part for part, n in filled])
+    return _concatenate(
+        [
+            np.full(size, part, np.int64) if isinstance(part, int) else part
+            for part, size in zip(parts, sizes, strict=True)
+        ]
+    )

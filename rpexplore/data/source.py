@@ -330,10 +330,10 @@ class PersonRule:
                 "(some ids are missing, empty, or words for missing such as NA); fill it, or leave "
                 "these records out of the data.",
                 UNCLEAR: f"The ids in the column {self.column!r} leave open who is who: one "
-                f"{self.noun} may be written in two ways, such as 7 and 07 or 1.5 and 1.50, or an "
-                "id is a time of day, a rounded number (1.2e+17), two numbers (1.000 is one or a "
-                "thousand) or in letters of full width; write every id as a text or a whole "
-                f"number, and each {self.noun}'s in one way.",
+                f"{self.noun} may be written in two ways, such as 7 and 07, a7 and A7 or 1.5 and "
+                "1.50, or an id is a time of day, a rounded number (1.2e+17), two numbers (1.000 "
+                "is one or a thousand) or in letters of full width; write every id as a text or a "
+                f"whole number, and each {self.noun}'s in one way.",
                 BEYOND: f"{capitalised(one)} (column {self.column!r}) has more records than "
                 f"{allowed}; correct the records, {'or ' if self.period else ''}{remedies}.",
             }[state]

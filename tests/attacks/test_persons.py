@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
+from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.frames import FrameSource
@@ -37,6 +38,8 @@ WAYS = [
     (("-7", "-7.00 "), 1),
     (("a b", "\u3000a b\n"), 1),
     (("\u00e9", "e\u0301"), 1),
+    (("\u00e9", "e\u034f\u0301"), 1),
+    (("\uac007", "\u1100\u200b\u11617"), 1),
     (("ab1", "\ufeffa\u200bb1\u00ad"), 1),
     (("7", "\u200e7.0"), 1),
     # Directions, variants, fillers, tags, controls: what programs put around texts unasked.
@@ -46,14 +49,31 @@ WAYS = [
     (("#1a", "#1b"), 2),
     (("\uac00", "\u1100\u1161"), 1),
     (("2026-11-28", " 2026-11-28"), 1),
-    (("a", "A"), 2),
+    # Digests and other ids that differ by capital and small letters alone.
+    (("a", "A"), WHO_IS_WHO),
+    *((("ab12" * n, "AB12" * n), WHO_IS_WHO) for n in (1, 10, 16)),
+    (("Ab12", "aB12"), WHO_IS_WHO),
+    (("Ab12", "Ab12 "), 1),
+    (("Ab12", "Ab13"), 2),
+    (("AB12", "AB12\u200b"), 1),
+    (("AB12", "ab12."), WHO_IS_WHO),
+    (("Smith", "SMITH"), WHO_IS_WHO),
+    (("M\u00fcller 7", "M\u00dcLLER 7"), WHO_IS_WHO),
+    (("M\u00fcller 7", "Muller 7"), 2),
+    (("\u03c3\u03b17", "\u03c2\u03b17"), WHO_IS_WHO),
+    (("\u00b57", "\u03bc7"), WHO_IS_WHO),
+    (("\u01f07", "J\u030c7"), WHO_IS_WHO),
+    (("ID7", "\u0131d7"), WHO_IS_WHO),
+    (("\u0130d7", "i\u0307D7"), WHO_IS_WHO),
+    (("\U00010400-7", "\U00010428-7"), WHO_IS_WHO),
+    (("urn:uuid:" + UUID, "URN:UUID:" + UUID), WHO_IS_WHO),
     (("7", "70"), 2),
     (("1.1", "1.10x"), 2),
     (("12e5", "12e6"), 2),
     (("007", "008"), 2),
     (("007", "007 "), 1),
     (("12-3", "12-03"), 2),
-    (("550e8400-e29b", "550e8400-E29b"), 2),
+    (("550e8400-e29b", "550e8400-E29b"), WHO_IS_WHO),
     (("0x1f", " 0x1f"), 1),
     ((UUID, f" {UUID}"), 1),
     ((UUID.upper(), f"{UUID.upper()}\n"), 1),
@@ -404,6 +424,59 @@ def test_ids_with_nul_and_uuids_in_bytes_are_as_their_texts(kind, tmp_path, requ
 @pytest.mark.parametrize("kind", ["parquet", "duckdb", "postgresql"])
 def test_floats_are_ids_where_they_are_whole_numbers(kind, ids, expected, tmp_path, request):
     check(written(kind, records(pa.array(ids)), tmp_path / "of", request), expected)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "postgresql", nightly("parquet"), nightly("arrow")])
+@pytest.mark.parametrize("number", [0.1, nightly(1e300), nightly(2.0**53), nightly(float("inf"))])
+def test_numbers_that_are_no_ids_do_not_hide_behind_person_0(kind, number, tmp_path, request):
+    """A number of the engine's own stands for each, and the first record is that of a person."""
+    for ids in (pa.array([0.0, number]), pa.array([0.0, number], pa.float32())):
+        check(written(kind, records(ids), tmp_path / str(ids.type), request), WHO_IS_WHO)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "a view", "postgresql", "ADBC"])
+def test_two_ids_that_are_one_to_the_database_are_refused(kind, tmp_path, request):
+    """To us they are two, and not by their capitals alone."""
+    table = records(pa.array(["jose 7", "jos\u00e9 7"]))
+    if kind in ("duckdb", "a view"):
+        source = in_duckdb(table, tmp_path / "x.duckdb")
+        check(source, 2)
+        with duckdb.connect(tmp_path / "x.duckdb") as database:
+            database.execute("CREATE TABLE noted AS SELECT * FROM records")
+            database.execute("ALTER TABLE noted ALTER id TYPE text COLLATE noaccent")
+            database.execute("CREATE VIEW seen AS FROM noted")
+        source = DatabaseSource(source.connection, "seen" if kind == "a view" else "noted")
+    else:
+        postgres = request.getfixturevalue("postgres")
+        source = postgres.source(table, "noted")
+        postgres.run(
+            "DROP COLLATION IF EXISTS any_accent",
+            "CREATE COLLATION any_accent (provider = icu, locale = 'und-u-ks-level1', "
+            "deterministic = false)",
+            "ALTER TABLE noted ALTER id TYPE text COLLATE any_accent",
+        )
+        if kind == "ADBC":
+            pytest.importorskip("adbc_driver_postgresql")
+            connection = Connection("SERVER", f"adbc+{postgres.url}")
+            source = DatabaseSource(connection, "noted", stream=True)
+    for rule in (PersonRule("id", 1), PersonRule("id", 9)):
+        with pytest.raises(DataError, match=WHO_IS_WHO):
+            source.count(DOMAIN, [(0,)], person_rule=rule)
+
+
+def test_days_before_the_first_year_and_bits_of_postgresql(postgres):
+    """It writes both years as 0044, and bits with a length of their type are bits as well."""
+    postgres.run(
+        "DROP TABLE IF EXISTS days, bits, varying",
+        "CREATE TABLE days AS SELECT * FROM (VALUES (date '0044-03-15 BC', 'f', 1), "
+        "(date '0044-03-15', 'm', 2)) AS given (id, sex, day)",
+        "CREATE TABLE bits AS SELECT id::bit(3), sex, day FROM "
+        "(VALUES ('001', 'f', 1), ('011', 'm', 2)) AS given (id, sex, day)",
+        "CREATE TABLE varying AS SELECT id::varbit(3), sex, day FROM bits",
+    )
+    check(DatabaseSource(postgres.connection, "days"), 2)
+    for table in ("bits", "varying"):
+        check(DatabaseSource(postgres.connection, table), "cannot be counted")
 
 
 def test_two_people_that_may_be_one_are_refused_and_not_taken_for_one(tmp_path):

@@ -87,19 +87,19 @@ def test_a_link_that_somebody_else_has_prepared_is_not_written_to(tmp_path):
 
 def test_what_a_killed_writer_left_is_cleared(tmp_path):
     """Its lock went with it; one that writes has its own, and one that begins none as yet."""
-    ages = {"killed": 60, "killed just now": 0, "writing": 7200, "begun": 0}
+    ages = {"killed": 60, "killed just now": 0, "named": 7200, "writing": 7200, "begun": 0}
     for name, age in ages.items():
         folder = tmp_path / f".rpexplore-part-{name}"
         folder.mkdir()
         if name != "begun":
-            (folder / "part").touch()
+            (folder / ("thesis.txt" if name == "named" else "part")).touch()
         os.utime(folder, (0, folder.stat().st_mtime - age))
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / ".rpexplore-part-link").symlink_to("elsewhere")
     os.utime(tmp_path / ".rpexplore-part-link", (0, 0), follow_symlinks=False)
     with _locked(tmp_path / ".rpexplore-part-writing"):
         write_whole(tmp_path / "file", "text")
-    left = [f".rpexplore-part-{name}" for name in ("begun", "link", "writing")]
+    left = [f".rpexplore-part-{name}" for name in ("begun", "link", "named", "writing")]
     assert names(tmp_path) == [*left, "elsewhere", "file"]
 
 

@@ -28,6 +28,7 @@ from rpexplore.data.engines.postgres_servers import (
     address_of,
     catalogue_of,
     located,
+    refuse_equal_ids,
 )
 from rpexplore.data.engines.session import (
     ROWS_AT_ONCE,
@@ -49,7 +50,7 @@ from rpexplore.data.engines.source import (
     with_plain_types,
 )
 from rpexplore.data.persons import kept_records
-from rpexplore.data.source import Counts
+from rpexplore.data.source import Counts, PersonRule
 from rpexplore.errors import DataError
 
 _DRIVERS = {"postgresql": "postgresql", "grpc": "flightsql", "grpc+tls": "flightsql"}
@@ -103,6 +104,8 @@ class ADBCSession(Session):
             columns |= {f"{_UNIVERSE}{i}": name for i, name in enumerate(universe.columns)}
         with engine_errors(self.connection, name):
             self._check(name, list(columns.values()))
+            if rule is not None:
+                self._check_persons(name, rule)
             table = self._table(name)
         written = self._expressions(name, columns.values())
         listed = ", ".join(f"{written[of]} AS {alias}" for alias, of in columns.items())
@@ -148,6 +151,9 @@ class ADBCSession(Session):
 
     def count_streamed(self, name: str, request: Request, on_progress: Progress) -> Counts:
         return self.count(name, request, on_progress)
+
+    def _check_persons(self, name: str, rule: PersonRule) -> None:
+        """Raise `DataError` for ids of which the engine knows that they leave open who is who."""
 
     def _prepare(self, cursor: Any) -> None:
         """Settings of the statement that reads records."""
@@ -197,6 +203,9 @@ class ServerSession(ADBCSession):
             column: f"{quoted(column)}::pg_catalog.text" if column in texts else quoted(column)
             for column in columns
         }
+
+    def _check_persons(self, name: str, rule: PersonRule) -> None:
+        refuse_equal_ids(self._ask, *self._located(name), rule)
 
     def _located(self, name: str) -> tuple[str, str]:
         """Where the path is usual, as a role may have another one: in its own schema, or public."""

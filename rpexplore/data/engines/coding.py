@@ -207,12 +207,15 @@ def as_text(column: Value) -> Value:
     if kind.is_boolean():
         return ibis.cases((column, "true"), (~column, "false"))
     if kind.is_date():
-        return column.strftime("%Y-%m-%d")
+        text: Value = column.strftime("%Y-%m-%d")
+        # PostgreSQL writes the year before the first one as 0001, too.
+        return ibis.ifelse(column < ibis.date(1, 1, 1), text + " BC", text)
     if kind.is_string():
         return column
     # Bits are neither: 0101 may be a number, or what is the same with other zeros in front.
     is_plain = kind.is_integer() or kind.is_decimal() or kind.is_uuid()
-    if is_plain or (kind.is_unknown() and str(kind.raw_type) not in ("BIT", "VARBIT")):
+    is_bits = kind.is_unknown() and str(kind.raw_type).upper().startswith(("BIT", "VARBIT"))
+    if is_plain or (kind.is_unknown() and not is_bits):
         return column.cast("string")
     stated = kind.raw_type if kind.is_unknown() else kind
     raise DataError(

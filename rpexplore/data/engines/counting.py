@@ -139,11 +139,13 @@ def _tie_breaker(records: ir.Table, index: int, engine: str) -> Value:
 
 
 def kept_records(records: ir.Table, rule: PersonRule | None) -> ir.Table:
-    """Those that are counted, and those of nobody."""
+    """Those that are counted, and those that are refused by their state, however late they rank."""
     if rule is None or rule.excess != "keep first":
         return records
     rank: Value = records[RANK]
-    return records.filter((rank < rule.most) | records[PERSON].isnull())
+    # Ids by which nobody can be known may stand beside a person whose records come first.
+    is_unclear: Value = records[IS_UNCLEAR]
+    return records.filter((rank < rule.most) | records[PERSON].isnull() | is_unclear)
 
 
 def streamed(records: ir.Table, request: Request) -> ir.Table:

@@ -34,7 +34,7 @@ from rpexplore.data.engines.session import (
     quoted,
 )
 from rpexplore.data.engines.source import coded, count_streamed, with_plain_types
-from rpexplore.data.source import Counts
+from rpexplore.data.source import UNCLEAR, Counts, PersonRule
 from rpexplore.errors import DataError
 
 _ATTACHED = "rpexplore_records"
@@ -51,6 +51,13 @@ UNION ALL
 SELECT function_name, macro_definition FROM duckdb_functions()
 WHERE database_name = '{_ATTACHED}' AND NOT internal
 """
+_COLLATIONS = f"""
+SELECT 1 FROM (SELECT database_name, sql FROM duckdb_tables()
+UNION ALL SELECT database_name, sql FROM duckdb_views()
+UNION ALL SELECT database_name, macro_definition FROM duckdb_functions()) AS definitions
+WHERE database_name = '{_ATTACHED}' AND sql ILIKE '%collate%'
+"""
+"""Rows where something in the file may have a collation: DuckDB does not say which columns do."""
 _READ_NOTHING = {"RANGE", "GENERATE_SERIES", "REPEAT", "REPEAT_ROW", "UNNEST"}
 _READ_FILES = ("READ_CSV", "READ_JSON", "READ_NDJSON", "READ_PARQUET", "READ_TEXT", "READ_BLOB")
 _READ_FILES += ("PARQUET_",)
@@ -150,6 +157,8 @@ class DuckDBSession(SQLSession):
         """
         from rpexplore.data.engines.counting import streamed
 
+        if request.rule is not None:
+            self._refuse_equal_ids(name, request.rule)
         with engine_errors(self.connection, name):
             text = self.backend.compile(streamed(self.coded_records(name, request), request))
         rows = self.pieces(
@@ -160,6 +169,25 @@ class DuckDBSession(SQLSession):
             if request.ranges:
                 records = coded(map(with_plain_types, rows), request)
             return count_streamed(records, request, on_progress)
+
+    def _refuse_equal_ids(self, name: str, rule: PersonRule) -> None:
+        """Raise `DataError` for two ids that a collation of the file takes for one.
+
+        Of all records, also where some are in no universe.
+        """
+        column = self.table(name)[rule.column]
+        if not column.type().is_string():
+            return
+        with engine_errors(self.connection, name), self.backend.con.cursor() as cursor:
+            cursor.execute(_OWN_NAMES)  # a cursor has a path of its own
+            if not cursor.execute(_COLLATIONS).fetchall():
+                return
+            schema, table = parts_of(name)
+            records = ".".join(map(quoted, (_ATTACHED, schema or self.schema, table)))
+            forms = f"count(DISTINCT encode({quoted(rule.column)}))"
+            found = f"FROM {records} GROUP BY {quoted(rule.column)} HAVING {forms} > 1 LIMIT 1"
+            if cursor.execute(f"SELECT 1 {found}").fetchall():
+                raise rule.error(UNCLEAR)
 
 
 @contextmanager

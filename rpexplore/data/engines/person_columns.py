@@ -3,7 +3,7 @@
 An id means what it means in a file: the patterns are those of `data.persons`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import ibis
 import ibis.expr.types as ir
@@ -22,15 +22,17 @@ from rpexplore.data.persons import (
     CANONICAL,
     DASHES_OF_UUID,
     DIGITS_ID,
+    DOTTED_I,
     EXACT_BELOW,
+    LEFT_OUT,
     NOBODY_ID,
     NOT_OF_UUID,
     PLAIN_ID,
     UNCLEAR_ID,
     UNDASHED_LENGTH,
-    UUID_ID,
-    UUID_LENGTH,
+    UNDASHED_UUID,
     WHOLE_DECIMAL,
+    letters,
 )
 from rpexplore.data.source import PersonRule
 
@@ -41,10 +43,14 @@ WRITING, IS_UNFIT = "writing_of_person", "is_unfit"
 written in different ways, and whether an id is one by which nobody can be known."""
 
 # Columns of the table that columns of persons are made of: ids as texts, which form each has, its
-# canonical form if it takes long, and the digits of what equal ids have in common.
-_ID, _FORM, _CANONICAL, _EQUAL = (
-    f"rpexplore {name}" for name in ("id", "form", "canonical", "equal")
+# canonical form if it takes long, what all that are equal as numbers become, and the digits of
+# what equal ids have in common.
+_ID, _FORM, _CANONICAL, _NUMBER, _EQUAL = (
+    f"rpexplore {name}" for name in ("id", "form", "canonical", "number", "equal")
 )
+_IN_ASCII, _IN_LATIN = "^[ -~]*$", "^[ -\u017f]*$"
+_IN_CAPITALS = "^[ -`{-~]*$"
+_CAPITALS = 1  # the writing of ids that are the small ones in capitals
 
 
 @ibis.udf.scalar.builtin(name="normalize", signature=(("string",), "string"))
@@ -61,6 +67,18 @@ def _chr(code): ...
 
 @ibis.udf.scalar.builtin(name="ltrim", signature=(("string", "string"), "string"))
 def _without_first(text, signs): ...
+
+
+@ibis.udf.scalar.builtin(name="hash", signature=(("string",), "uint64"))
+def _hash_duckdb(text): ...
+
+
+@ibis.udf.scalar.builtin(name="hashtextextended", signature=(("string", "int64"), "int64"))
+def _hash_postgres(text, seed): ...
+
+
+@ibis.udf.scalar.builtin(name="translate", signature=(("string",) * 3, "string"))
+def _translate(text, signs, others): ...
 
 
 def person_columns(
@@ -81,7 +99,7 @@ def person_columns(
     if kind.is_boolean():
         nobody = ibis.null("int64")
         columns[PERSON] = ibis.ifelse(column.isnull(), nobody, ibis.literal(0, "int64"))
-        return table, columns | {WRITING: ibis.literal(""), IS_UNFIT: ibis.literal(True)}
+        return table, columns | {WRITING: _writing(0, engine), IS_UNFIT: ibis.literal(True)}
     if kind.is_floating():
         # Never rounded: engines refuse what fits no whole number.
         largest = EXACT_BELOW[32 if kind.is_float32() else 64]
@@ -90,7 +108,7 @@ def person_columns(
         person = ibis.ifelse(is_exact, near, as_float(0)).cast("int64")
         number: Value = column.nullif(ibis.literal("nan").cast(kind))
         columns[PERSON] = ibis.ifelse(number.isnull(), ibis.null("int64"), person)
-        return table, columns | {WRITING: ibis.literal(""), IS_UNFIT: ~is_exact}
+        return table, columns | {WRITING: _writing(0, engine), IS_UNFIT: ~is_exact}
     text: Value = as_text(column)
     if kind.is_decimal():
         text = text.re_replace(*WHOLE_DECIMAL)
@@ -98,19 +116,22 @@ def person_columns(
         text = sql_text(text)
     # Form by form, as most ids need no more than one or two of the patterns; what is told fastest
     # comes first.
-    length = text.length()
-    is_uuid = ((length == UUID_LENGTH) & text.re_search("[A-F]")) | (length == UNDASHED_LENGTH)
-    is_uuid = is_uuid & text.re_search(UUID_ID)
+    is_undashed = (text.length() == UNDASHED_LENGTH) & text.re_search(UNDASHED_UUID)
     form = ibis.cases(
-        (text.re_search(DIGITS_ID), 0), (is_uuid, 1), (text.re_search(PLAIN_ID), 2), else_=3
+        (text.re_search(DIGITS_ID), 0), (is_undashed, 1), (text.re_search(PLAIN_ID), 2), else_=3
     )
     table = computed_once(table.mutate(**{_ID: text, _FORM: form}), engine)
     text, form = table[_ID], table[_FORM]
     # NUL, which no pattern of an engine can hold, is in no text of PostgreSQL.
     without_nul: Value = text.replace(_chr(0), "")  # pyright: ignore[reportArgumentType]
-    in_nfc = _nfc_postgres(text) if engine == "postgresql" else _nfc(without_nul)
+    to_nfc = _nfc_postgres if engine == "postgresql" else _nfc
+    seen = _replaced(text if engine == "postgresql" else without_nul, [LEFT_OUT])
+    in_nfc: Value = to_nfc(seen)
     other = ibis.ifelse(form == 3, _replaced(in_nfc, CANONICAL), ibis.null("string"))
     table = computed_once(table.mutate(**{_CANONICAL: other}), engine)
+    is_odd = table[_FORM] == 3
+    number = ibis.ifelse(is_odd, _replaced(table[_CANONICAL], AS_NUMBER), ibis.null("string"))
+    table = computed_once(table.mutate(**{_NUMBER: number}), engine)
     text, form = table[_ID], table[_FORM]
     canonical: Value = table[_CANONICAL]
     unpadded = _without_first(text, "0")
@@ -119,26 +140,63 @@ def person_columns(
         (canonical.re_search(NOBODY_ID), ibis.null("string")),
         (
             canonical.re_search(AROUND_UUID) & ~canonical.re_search(DIGITS_ID),
-            canonical.lower().re_replace(NOT_OF_UUID, "").re_replace(*DASHES_OF_UUID),
+            _in_ascii(canonical, engine).re_replace(NOT_OF_UUID, "").re_replace(*DASHES_OF_UUID),
         ),
-        else_=_replaced(canonical, AS_NUMBER),
+        else_=_in_small_letters(table[_NUMBER], to_nfc, engine),
     )
     equal = ibis.cases(
         (form == 0, unpadded),
-        (form == 1, text.lower().re_replace(*DASHES_OF_UUID)),
-        (form == 2, text),
+        (form == 1, _in_ascii(text, engine).re_replace(*DASHES_OF_UUID)),
+        (form == 2, _in_ascii(text, engine)),
         else_=named,
     )
     table = computed_once(table.mutate(**{_EQUAL: hex_digits(equal, engine)}), engine)
-    written = hex_digits(ibis.coalesce(table[_CANONICAL], table[_ID]), engine)
-    is_same = (table[_FORM] == 2) | (written == table[_EQUAL])
+    text, is_plain = table[_ID], table[_FORM] == 2
+    canonical = ibis.coalesce(table[_CANONICAL], text)
+    written = hex_digits(canonical, engine)
+    are_capitals = hex_digits(_in_ascii(canonical, engine), engine) == table[_EQUAL]
+    writing = ibis.cases(
+        # Plain ids first, of which what follows says the same.
+        (is_plain & ~text.re_search("[A-Z]"), _writing(0, engine)),
+        (is_plain & ~text.re_search("[a-z]"), _writing(_CAPITALS, engine)),
+        (is_plain, _hash(text, engine)),
+        (written == table[_EQUAL], _writing(0, engine)),
+        (canonical.re_search(_IN_CAPITALS) & are_capitals, _writing(_CAPITALS, engine)),
+        else_=_hash(canonical, engine),
+    )
     columns = {name: table[each.get_name()] for name, each in columns.items()}
     made_once: Value = table[_CANONICAL]
     return table, columns | {
         PERSON: table[_EQUAL],
-        WRITING: ibis.ifelse(is_same, ibis.literal(""), written),
+        WRITING: writing,
         IS_UNFIT: ibis.ifelse(table[_FORM] == 3, made_once.re_search(UNCLEAR_ID), False),
     }
+
+
+def _writing(number: int, engine: str) -> Value:
+    return ibis.literal(number, "int64" if engine == "postgresql" else "uint64")
+
+
+def _hash(text: Value, engine: str) -> Value:
+    """64 bits; where two ids of one person had the same ones, he would be one, as he should."""
+    return _hash_postgres(text, 0) if engine == "postgresql" else _hash_duckdb(text)
+
+
+def _in_ascii(text: Value, engine: str) -> Value:
+    """In small letters, as far as they are A to Z."""
+    # To a server in Turkish the small letter of I is another one.
+    return text.lower().replace("ı", "i") if engine == "postgresql" else text.lower()
+
+
+def _in_small_letters(text: Value, to_nfc: Callable[[Value], Value], engine: str) -> Value:
+    """With each of the `letters` as its small one, in NFC."""
+    # PostgreSQL looks every sign up in all letters, one after the other; few ids need more than
+    # those of Latin.
+    latin, every = (_translate(text, *letters(last)) for last in ("\u017f", "\U0001ffff"))
+    others: Value = to_nfc(ibis.ifelse(text.re_search(_IN_LATIN), latin, every))
+    return ibis.ifelse(
+        text.re_search(_IN_ASCII), _in_ascii(text, engine), others.replace(*DOTTED_I)
+    )
 
 
 def _replaced(text: Value, steps: Sequence[tuple[str, str]]) -> Value:

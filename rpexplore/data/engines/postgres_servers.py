@@ -12,7 +12,7 @@ from typing import Any
 
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.session import Provenance, parts_of, quoted
-from rpexplore.data.source import LIES_IN
+from rpexplore.data.source import LIES_IN, UNCLEAR, PersonRule
 from rpexplore.errors import DataError
 
 # So that no function, operator or table of somebody else's is taken for one of the server: whoever
@@ -184,6 +184,20 @@ def located(ask: Ask, name: str, schemas: Sequence[str]) -> tuple[str, str]:
         if ask(_IS_THERE, f"{quoted(candidate)}.{quoted(table)}") == "yes":
             return candidate, table
     return next(iter(schemas), ""), table  # where it is missed
+
+
+def refuse_equal_ids(ask: Ask, schema: str, table: str, rule: PersonRule) -> None:
+    """Raise `DataError` for two ids that the collation of their column takes for one.
+
+    Of all records, also where some are in no universe.
+    """
+    if rule.column not in json.loads(ask(NONDETERMINISTIC_TEXTS, schema, table)):
+        return
+    column, records = quoted(rule.column), ".".join(quoted(p) for p in (schema, table) if p)
+    forms = f"count(DISTINCT convert_to({column}::text, 'UTF8'))"
+    found = f"SELECT FROM {records} GROUP BY {column} HAVING {forms} > 1"
+    if ask(f"SELECT CASE WHEN EXISTS ({found}) THEN 'yes' ELSE 'no' END") == "yes":
+        raise rule.error(UNCLEAR)
 
 
 def catalogue_of(ask: Ask, schema: str, table: str) -> Catalogue:

@@ -27,6 +27,7 @@ from rpexplore.data.engines.postgres_servers import (
     catalogue_of,
     connect,
     located,
+    refuse_equal_ids,
 )
 from rpexplore.data.engines.session import (
     ROWS_AT_ONCE,
@@ -139,6 +140,9 @@ class PostgresSession(SQLSession):
                 "must be whole numbers, as servers before PostgreSQL 13 cannot tell that two forms "
                 "of a text are one; count an export of the records."
             )
+        if rule is not None:
+            with engine_errors(self.connection, name):
+                refuse_equal_ids(partial(_asked, self.backend.con), *self._located(name), rule)
         return super().coded_records(name, request)
 
     def _count_in_areas(self, name: str, request: Request, on_progress: Progress) -> Counts:

@@ -56,9 +56,9 @@ def test_too_many_records_of_a_person_are_refused(store):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_ids_that_a_collation_takes_for_one_are_two_persons(postgres, stream):
+def test_ids_of_a_collation_that_may_take_two_for_one(postgres, stream):
     """PostgreSQL looks for no pattern in texts of such a collation."""
-    records = pa.table({"who": [*"aAaB", "á", "7", "8"], "sex": [0, 0, 0, 1, 1, 1, 1]})
+    records = pa.table({"who": [*"acaBé", "7", "8"], "sex": [0, 0, 0, 1, 1, 1, 1]})
     records = records.append_column("turn", pa.array(range(7)))
     source = replace(postgres.source(records, "people"), stream=stream)
     postgres.run(
@@ -85,9 +85,10 @@ def test_records_of_nobody_are_refused(nobody, store):
 
 @two_stores
 def test_persons_are_told_apart_letter_by_letter(store):
+    """But not by capitals alone (tests/attacks/test_persons.py)."""
     records = people(4)
     at = records.column_names.index("who")
-    source = store(records.set_column(at, "who", pa.array(["aa", "AA", "a.a", "\u00e4a"])))
+    source = store(records.set_column(at, "who", pa.array(["aa", "AB", "a.a", "\u00e4a"])))
     assert source.count(DOMAIN, TABLES, person_rule=PersonRule("who", 1)).n_records == 4
 
 
