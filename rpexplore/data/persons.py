@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -107,13 +108,15 @@ _NO_COMMA = " '\u2019"  # groups of digits, but for a comma
 _BETWEEN = f",{_NO_COMMA}"  # groups of digits
 _GROUPS = f"[{_BETWEEN}]([0-9]{{3}}(?:[{_BETWEEN}][0-9]{{3}})*(?:[.,][0-9]+)?)"
 _PAIRS = f"[{_BETWEEN}]([0-9]{{2}}(?:[{_BETWEEN}][0-9]{{2}})*[{_BETWEEN}][0-9]{{3}})"
-AS_NUMBER = (
-    (f"^[{_AROUND}{BLANKS}/|~_\\\\]+|[{_AROUND}{BLANKS}{_DASHES}{_BEHIND}]+$", ""),
+_BARE = ((f"^[{_AROUND}{BLANKS}/|~_\\\\]+|[{_AROUND}{BLANKS}{_DASHES}{_BEHIND}]+$", ""),)
+_IN_ONE_FORM = (
     *((f"[{signs}]", str(digit)) for digit, signs in enumerate(_DIGITS)),
     (f"[{_DASHES}]", "-"),
     ("[\u066c\uff0c]", ","),
     ("[\u066b\uff0e]", "."),
-    (f"[{BLANKS}]+", " "),
+)
+_ONE_BLANK = ((f"[{BLANKS}]+", " "),)
+_SEPARATED = (
     # 1.234,00 and 1 234,000: behind groups by another sign, or by none, a comma is a decimal one.
     *((r"^([+-]?[0-9]{1,3}(?:[.][0-9]{3})*)[.]((?:[0-9]{3})+,[0-9]+)$", r"\1\2"),) * 6,
     (rf"^([+-]?[0-9]{{1,3}}(?:[{_NO_COMMA}][0-9]{{3}})+),([0-9]+)$", r"\1.\2"),
@@ -126,8 +129,12 @@ AS_NUMBER = (
     # 1,000 and 1 000 000, group by group; then 7,5.
     *((rf"^([+-]?[0-9]{{1,3}}(?:[0-9]{{3}})*){_GROUPS}$", r"\1\2"),) * 7,
     (r"^([+-]?[0-9]+),([0-9]+)$", r"\1.\2"),
-    # 7e0 and 1E5, as SAS writes whole numbers; with larger exponents nobody writes them out.
-    *((rf"^([+-]?[0-9]+)[eEdD]0*{zeros}$", rf"\1{'0' * zeros}") for zeros in range(22)),
+)
+# 7e0 and 1E5, as SAS writes whole numbers; with larger exponents nobody writes them out.
+_WITH_EXPONENT = tuple(
+    (rf"^([+-]?[0-9]+)[eEdD]0*{zeros}$", rf"\1{'0' * zeros}") for zeros in range(22)
+)
+_SHORTEST = (
     (r"^([+-]?)[.]([0-9]+)$", r"\10.\2"),
     (r"^[+]?(-?)0*([0-9]+(?:[.][0-9]*)?)$", r"\1\2"),
     (r"^(-?[0-9]+[.][0-9]*[1-9])0+$", r"\1"),
@@ -135,8 +142,18 @@ AS_NUMBER = (
     (r"^(-?[1-9][0-9]{0,2})[.]([0-9]{3})$", r"\1\2"),
     (r"^-0$", "0"),
 )
+_MAY_BE_NUMBER = f"^[-+0-9.{_BETWEEN}]+$"
+AS_NUMBER = (
+    ("", _BARE),
+    (f"[\u066b\u066c\uff0c\uff0e{_DASHES}{''.join(_DIGITS)}]", _IN_ONE_FORM),
+    ("", _ONE_BLANK),
+    (_MAY_BE_NUMBER, _SEPARATED),
+    ("^[+-]?[0-9]+[eEdD][0-9]+$", _WITH_EXPONENT),
+    (_MAY_BE_NUMBER, _SHORTEST),
+)
 """The same, for a canonical id: what all that are equal as numbers become, in the digits of any
-script and with any separators, and all that differ by their dashes and blanks alone."""
+script and with any separators, and all that differ by their dashes and blanks alone. Some at a
+time, behind a pattern that is in a text which they change ("": in any)."""
 # Signs that say nothing by themselves, as a dash that stands for no answer, and beside a word.
 _SIGNS = (
     f"[$%&+@^{_AROUND}{BLANKS}{_DASHES}\u00a1-\u00a9\u00ab-\u00b1\u00b6-\u00b8\u00bf\u00d7\u00f7"
@@ -380,7 +397,7 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
         for odd_state, pattern in ((UNCLEAR, UNCLEAR_ID), (OF_NOBODY, NOBODY_ID)):
             matches = pc.match_substring_regex(canonical, pattern).to_numpy(zero_copy_only=False)
             state[places[matches]] = odd_state
-        equal = _replaced(canonical, AS_NUMBER)
+        equal = _replaced(canonical, chain.from_iterable(steps for _, steps in AS_NUMBER))
         is_uuid = pc.and_(
             pc.match_substring_regex(canonical, AROUND_UUID),
             pc.invert(pc.match_substring_regex(canonical, DIGITS_ID)),

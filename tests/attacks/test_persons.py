@@ -295,10 +295,10 @@ def written(kind: str, table: pa.Table, folder: Path, request) -> Source:
         case "fixed width":
             rows = table.to_pylist()
             folder.with_suffix(".dat").write_text(
-                "".join(f"{row['id']:<60}{row['sex']}{row['day']}\n" for row in rows)
+                "".join(f"{row['id']:<80}{row['sex']}{row['day']}\n" for row in rows)
             )
-            places = (Place(0, 60), Place(60, 61), Place(61, 62))
-            layout = RecordLayout(("id", "sex", "day"), places, 62)
+            places = (Place(0, 80), Place(80, 81), Place(81, 82))
+            layout = RecordLayout(("id", "sex", "day"), places, 82)
             return FileSource(folder.with_suffix(".dat"), layout=layout)
     return request.getfixturevalue("postgres").source(table, "two")
 

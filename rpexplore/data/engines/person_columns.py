@@ -130,8 +130,14 @@ def person_columns(
     other = ibis.ifelse(form == 3, _replaced(in_nfc, CANONICAL), ibis.null("string"))
     table = computed_once(table.mutate(**{_CANONICAL: other}), engine)
     is_odd = table[_FORM] == 3
-    number = ibis.ifelse(is_odd, _replaced(table[_CANONICAL], AS_NUMBER), ibis.null("string"))
-    table = computed_once(table.mutate(**{_NUMBER: number}), engine)
+    number = ibis.ifelse(is_odd, table[_CANONICAL], ibis.null("string"))
+    # Most ids need none of most steps, and PostgreSQL keeps some thirty patterns: with more in a
+    # row it would make each anew for every record.
+    for needed, steps in AS_NUMBER:
+        made = _replaced(number, steps)
+        made = ibis.ifelse(number.re_search(needed), made, number) if needed else made
+        table = computed_once(table.mutate(**{_NUMBER: made}), engine)
+        number = table[_NUMBER]
     text, form = table[_ID], table[_FORM]
     canonical: Value = table[_CANONICAL]
     unpadded = _without_first(text, "0")
