@@ -3,6 +3,7 @@
 What is known of it binds until it is given up by its name.
 """
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -110,6 +111,24 @@ def test_a_named_ledger_that_can_be_noted_nowhere_is_not_used(kind, folder, tmp_
         with pytest.raises(LedgerError, match=r"noted nowhere .*file/home.*RPEXPLORE_HOME"):
             Ledger(named).set_limit(data, Fraction(1))
     assert not named.exists()
+
+
+def test_a_limit_is_not_set_where_the_disk_that_should_note_its_ledger_is_full(
+    folder, tmp_path, monkeypatch
+):
+    """Where the records' folder may not be written to, a run in another ledger would not know."""
+    data, named, access = folder / "one.csv", tmp_path / "named.sqlite", os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: Path(path) != folder and access(path, mode)
+    )
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("rpexplore.releases.ledger.overlaps.remember", full)
+    with pytest.raises(LedgerError, match=r"noted nowhere .*RPEXPLORE_HOME"):
+        Ledger(named).set_limit(data, Fraction(1))
+    assert Ledger(named).account(data).limit_record_rho is None
 
 
 def test_a_ledger_that_was_moved_is_the_same_where_it_is_named(named, folder, tmp_path):

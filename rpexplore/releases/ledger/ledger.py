@@ -294,18 +294,26 @@ class Ledger:
 
         What is set here has to be found from the records, wherever they are released.
         """
-        from rpexplore.releases.ledger.overlaps import ledger_of, note_account, refuse_unnoted
+        from rpexplore.releases.ledger.overlaps import (
+            ledger_of,
+            note_account,
+            refuse_unnoted,
+            remember_or_refuse,
+        )
 
         source = source_of(data)
         ledger_of(source, self.name)
-        refuse_unnoted(self, source)
+        needs_memory = refuse_unnoted(self, source)
         if not self.account_of(source).is_used:
             source.fingerprint()  # refuses what is no data
         names = self._names(source)
         with self.store.transaction() as ledger:
             account = self._account(ledger.events, names)
             self.refuse_elsewhere(account, text_of_path(self.name), ledger_ids(ledger.events))
+            own_id = ledger_id(ledger.events)
             yield ledger, account, names
+            if needs_memory:  # before it is set: what nobody finds would bind nobody
+                remember_or_refuse(self, own_id, source)
         note_account(self, source)
 
     def book(

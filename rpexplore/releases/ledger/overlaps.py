@@ -465,22 +465,40 @@ def note_account(
     return bool(others) or not own_id
 
 
-def refuse_unnoted(ledger: Ledger, source: Source) -> None:
-    """Raise `LedgerError` if it is plain that `note_account` can note a ledger nowhere.
+def refuse_unnoted(ledger: Ledger, source: Source) -> bool:
+    """Whether nothing but the user's memory would lead from some records to a ledger.
 
-    Nobody who releases the records again would find their account then.
+    Raises `LedgerError` if it is plain that `note_account` can note it nowhere: nobody who releases
+    the records again would find their account then.
     """
+    if _ledgers_to_note_in(ledger, source) or _is_led_to(ledger, source):
+        return False
     memory = _file_of_ledgers()
     while not os.path.lexists(memory):  # it is made when it is needed
         memory = memory.parent
-    can_remember = os.access(memory, os.W_OK)
-    if not (can_remember or _ledgers_to_note_in(ledger, source) or _is_led_to(ledger, source)):
-        raise LedgerError(
-            f"It can be noted nowhere that the records {source.name!r} have their account in the "
-            f"ledger {ledger.name!r}, neither beside the records nor in {str(home_folder())!r}, so "
-            "that other runs on them would not find it. Name a folder that you can write to, and "
-            "that stays, in the environment variable RPEXPLORE_HOME."
-        )
+    if not os.access(memory, os.W_OK):
+        raise _unnoted(ledger, source)
+    return True
+
+
+def remember_or_refuse(ledger: Ledger, own_id: str, source: Source) -> None:
+    """Note a ledger in the user's memory, which alone leads to it; `LedgerError` if that fails.
+
+    As on a full disk, which nobody knows beforehand. Reads no ledger: one may be locked.
+    """
+    try:
+        remember(ledger, own_id, frozenset(source.names(_ROOT)))
+    except OSError:
+        raise _unnoted(ledger, source) from None
+
+
+def _unnoted(ledger: Ledger, source: Source) -> LedgerError:
+    return LedgerError(
+        f"It can be noted nowhere that the records {source.name!r} have their account in the "
+        f"ledger {ledger.name!r}, neither beside the records nor in {str(home_folder())!r}, so "
+        "that other runs on them would not find it. Name a folder that you can write to, and "
+        "that stays, in the environment variable RPEXPLORE_HOME."
+    )
 
 
 def _ledgers_to_note_in(ledger: Ledger, source: Source) -> list[Ledger]:
