@@ -4,15 +4,15 @@ Figures are numbers: flags and brackets are their number formats, so that a spre
 with them. Everything else is text: nothing in a codebook can become a formula.
 """
 
+import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpexplore.common.files import whole_file
+from rpexplore.common.files import write_whole
 from rpexplore.domain.readings import FLAGS
 from rpexplore.planning.part_plan import Z_95
 from rpexplore.results.formats.crosstab import Crosstab
@@ -54,18 +54,15 @@ def write_crosstabs(export: Export, output: Path) -> None:
     check_size(len(items), sum(item.n_rows for item in items))
     publication = Publication(sampling=sampling_of(export.results))
     tables = [Headed(*one) for one in headed_tables(export, publication.sampling)]
-    with whole_file(output) as part:
-        _write(part, tables, _notes(export, publication), publication, export)
+    content = _content(tables, _notes(export, publication), publication, export)
+    write_whole(output, content)
 
 
 def shown_workbook(folder: Path, table: Crosstab, heading: str, publication: Publication) -> bytes:
     """A workbook of one crosstab of a folder of results, and its notes, for a download."""
-    export = Export(folder)
-    with TemporaryDirectory(prefix="rpexplore-") as temporary:
-        path = Path(temporary) / "table.xlsx"
-        headed = Headed(heading, heading, table)
-        _write(path, [headed], _notes(export, publication), publication, export, is_listed=False)
-        return path.read_bytes()
+    export, headed = Export(folder), Headed(heading, heading, table)
+    notes = _notes(export, publication)
+    return _content([headed], notes, publication, export, is_listed=False)
 
 
 def _notes(export: Export, publication: Publication) -> list[tuple[str, str]]:
@@ -95,19 +92,22 @@ def _notes(export: Export, publication: Publication) -> list[tuple[str, str]]:
     return [(language.text(term), sentence) for term, sentence in notes.items()]
 
 
-def _write(
-    path: Path,
+def _content(
     tables: Sequence[Headed],
     notes: Iterable[tuple[str, str]],
     publication: Publication,
     export: Export,
     *,
     is_listed: bool = True,
-) -> None:
-    """is_listed: whether there are contents, which a single table needs not."""
+) -> bytes:
+    """The workbook: XlsxWriter never sees a disk, on which it would take a full one for a bug.
+
+    is_listed: whether there are contents, which a single table needs not
+    """
     from xlsxwriter import Workbook  # which no other verb waits for
 
-    workbook = Workbook(str(path), {"in_memory": True, "strings_to_formulas": False})
+    content = io.BytesIO()
+    workbook = Workbook(content, {"in_memory": True, "strings_to_formulas": False})
     bold, wrapped = workbook.add_format({"bold": True, "valign": "top"}), {"text_wrap": True}
     text_look = workbook.add_format(wrapped)
     names = [sheet_name(f"{number} {one.title}") for number, one in enumerate(tables, start=1)]
@@ -129,6 +129,7 @@ def _write(
         write_text(sheet, row, 0, term, bold)
         write_text(sheet, row, 1, sentence, text_look)
     workbook.close()
+    return content.getvalue()
 
 
 class _Looks:

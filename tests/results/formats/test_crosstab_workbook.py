@@ -1,13 +1,18 @@
 """Crosstabs in Excel, read again by another library: figures are numbers, all else is text."""
 
+import gc
 import io
+import resource
+import sys
 from pathlib import Path
 
 import numpy as np
 import openpyxl
+import pytest
 
 from rpexplore.results.formats.crosstab import crosstab_of_item
-from rpexplore.results.formats.crosstab_workbook import shown_workbook
+from rpexplore.results.formats.crosstab_workbook import shown_workbook, write_crosstabs
+from rpexplore.results.formats.export import Export
 from rpexplore.results.publication import Publication
 from tests.results.formats.test_crosstab_html import CODE, made
 
@@ -55,6 +60,21 @@ def test_flags_and_brackets_are_formats_and_names_are_never_formulas(sources, tm
     assert (sheet["D5"].font.bold, sheet["E5"].font.bold) == (False, True)
     empty = shown_workbook(sources / "released", made(), "x", Publication(0.2, leave_empty=True))
     assert openpyxl.load_workbook(io.BytesIO(empty)).worksheets[0]["D5"].value is None
+
+
+def test_a_disk_that_is_full_is_an_error_of_the_system(sources, tmp_path, monkeypatch):
+    """XlsxWriter has errors of its own, and leaves a file that Python would try to close again."""
+    said, export = [], Export(sources / "released")
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            write_crosstabs(export, tmp_path / "crosstabs.xlsx")
+        gc.collect()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (said, list(tmp_path.iterdir())) == ([], [])
 
 
 def test_margins_that_differ_stand_in_a_table_below(sources):
