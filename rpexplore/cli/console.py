@@ -28,8 +28,9 @@ from rpexplore.errors import RpexploreError
 
 PROGRAM = "rpexplore"
 _MOST_SHOWN = 1200  # signs of an error
-# Controls, but for line ends and tabs, and what turns the direction of reading.
-_STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+# Controls, but for line ends and tabs, ends of lines that few programs know as such, and what turns
+# the direction of reading.
+_STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
 _FEW_VERBS = 3  # that are named beside an option that another verb has
 _ONE_STOP = 2.0  # s: signals that follow each other as fast are one
 _SIGNAL = 128  # and the number of a signal: a shell's exit code of what that signal has ended

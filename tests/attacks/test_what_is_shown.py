@@ -7,7 +7,7 @@ from rpexplore.cli.console import say, say_privately
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.universe import universe_of
 
-STEERING = "c\x1b[1A\x1b[2K\x9b8m\u202ehidden\u2066\rP"
+STEERING = "c\x1b[1A\x1b[2K\x9b8m\u202ehidden\u2066\r\u2028P"
 
 
 def test_no_text_of_a_codebook_or_plan_steers_a_terminal(capsys, monkeypatch):
@@ -16,8 +16,8 @@ def test_no_text_of_a_codebook_or_plan_steers_a_terminal(capsys, monkeypatch):
     say(f"{STEERING}\tq\r\nend")
     say_privately([STEERING])
     shown = capsys.readouterr()
-    assert shown.out == "c�[1A�[2K�8m�hidden��P\tq\r\nend\n"
-    assert shown.err == "c�[1A�[2K�8m�hidden��P\n"
+    assert shown.out == "c�[1A�[2K�8m�hidden���P\tq\r\nend\n"
+    assert shown.err == "c�[1A�[2K�8m�hidden���P\n"
 
 
 @pytest.mark.parametrize("value", ["x\n  Privacy    0-zCDP", "x\x1b[8m", "x\x85", "\u202ex", "x\r"])
