@@ -1,5 +1,6 @@
 """Coding of areas: which area of a tree each record lies in; subtrees counted by themselves."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -159,7 +160,7 @@ class AreaCoder:
         refusals = np.zeros(batch.num_rows, dtype=np.int64)
         for level, name in enumerate(self.names, start=1):
             codes, keys = self._levels[level - 1]
-            ranks = _ranks(batch.column(name), codes)
+            ranks = _ranks(batch.column(name), codes, are_ascending=True)
             divided, start = self._tree.n_parts[areas] > 0, int(self._tree.starts[level])
             is_missing = ranks == _MISSING
             wanted = areas * len(codes) + ranks
@@ -232,12 +233,25 @@ def _refuse(refusals: np.ndarray, refused: np.ndarray, refusal: int) -> None:
     refusals[refused & (refusals == 0)] = refusal
 
 
-def _ranks(column: pa.Array, codes: pa.Array) -> np.ndarray:
+def _text(code: pa.StringScalar) -> str:
+    return code.as_py()
+
+
+def _ranks(column: pa.Array, codes: pa.Array, *, are_ascending: bool = False) -> np.ndarray:
     """The position of each record's code in a list of distinct ones, `_MISSING` or `_UNKNOWN`."""
     distinct, indices = distinct_values(column)
     texts = pc.utf8_normalize(as_text(of_known_type(distinct)), form="NFC")
-    ranks = pc.fill_null(pc.index_in(texts, value_set=codes, skip_nulls=True), _UNKNOWN)
-    ranks = ranks.to_numpy(zero_copy_only=False).astype(np.int64)
+    first = 0
+    if are_ascending:
+        # Records mostly follow one another as areas do. A table of all codes, made anew for each
+        # batch, would take time as the product of areas and records.
+        least, largest = pc.min_max(texts).values()
+        if least.is_valid:
+            first = bisect_left(codes, least.as_py(), key=_text)
+            last = bisect_right(codes, largest.as_py(), first, key=_text)
+            codes = codes.slice(first, last - first)
+    ranks = pc.fill_null(pc.index_in(texts, value_set=codes, skip_nulls=True), _UNKNOWN - first)
+    ranks = ranks.to_numpy(zero_copy_only=False).astype(np.int64) + first
     ranks[pc.fill_null(pc.equal(texts, ""), True).to_numpy(zero_copy_only=False)] = _MISSING
     return np.append(ranks, _MISSING)[indices]
 

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.data.areas import AreaCut, AreaCuts
+from rpexplore.data.areas import AreaCut, AreaCuts, _ranks
 from rpexplore.data.frames import FrameSource
 from rpexplore.domain.area_tree import AreaRange
 from tests.support.area_trees import area_trees
@@ -46,6 +47,18 @@ def test_each_record_is_counted_in_the_lowest_area_of_a_cut_that_it_lies_in(tree
             area = int(tree.parents[area])
         expected[sex, numbers.index(area) if area >= 0 else -1] += 1
     np.testing.assert_array_equal(counts, expected)
+
+
+TEXTS = st.text(st.sampled_from("019aZé\U0001f600-"), max_size=3)
+
+
+@given(st.sets(TEXTS.filter(bool), min_size=1), st.lists(st.none() | TEXTS))
+def test_codes_are_found_among_those_between_the_least_and_the_largest(codes, texts):
+    """As among all: of a batch whose records follow one another, a table of all is not made."""
+    every, column = pa.array(sorted(codes)), pa.array(texts, pa.string())
+    ranks = _ranks(column, every, are_ascending=True)
+    known = {code: rank for rank, code in enumerate(every.to_pylist())}
+    assert ranks.tolist() == [known.get(text, -2) if text else -1 for text in texts]
 
 
 def test_one_column_is_enough_where_its_codes_differ():
